@@ -1,0 +1,98 @@
+"""Settings that refuse what they do not know, and parts chosen by name.
+
+A recipe names a part either by its name alone (`score = "additive"`) or with settings
+(`score = { name = "additive", hidden = 64 }`). The settings of a part are the keyword-only parameters of its
+constructor: the defaults stand there and nowhere else.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
+
+from regard.errors import ConfigError, unknown
+
+T = TypeVar("T")
+
+
+class Settings(BaseModel):
+    """A frozen group of settings; an unknown key is an error that offers the nearest known one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any], place: str = "") -> Self:
+        """These settings from plain values; every mistake becomes one line of a ConfigError."""
+        try:
+            return cls.model_validate(dict(values))
+        except ValidationError as error:
+            raise ConfigError("\n".join(_sentences(error, cls, place))) from None
+
+
+class Part(BaseModel):
+    """A part by name, with the settings it was given."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+    name: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+    @classmethod
+    def of(cls, choice: "str | Mapping[str, Any] | Part") -> "Part":
+        """The part a name, a table or a part stands for."""
+        return choice if isinstance(choice, Part) else cls.model_validate(choice)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+    def __str__(self) -> str:
+        inside = ", ".join(f"{key}={value!r}" for key, value in self.options.items())
+        return f"{self.name}({inside})" if inside else self.name
+
+
+def make(kind: str, known: Mapping[str, type[T]], choice: str | Mapping[str, Any] | Part, *given: object) -> T:
+    """The part of `known` that `choice` names, built from what is `given` and from its own settings."""
+    part = Part.of(choice)
+    if part.name not in known:
+        raise ConfigError(unknown(kind, part.name, known))
+    maker: Callable[..., T] = known[part.name]
+    options = _options(maker).read(part.options, f"{kind} {part.name}")
+    return maker(*given, **{name: getattr(options, name) for name in part.options})
+
+
+@cache
+def _options(maker: Callable[..., Any]) -> type[Settings]:
+    """The settings class made from the keyword-only parameters of a constructor."""
+    parameters = inspect.signature(maker).parameters.values()
+    fields: dict[str, Any] = {p.name: (p.annotation, p.default) for p in parameters if p.kind is p.KEYWORD_ONLY}
+    return create_model("Options", __base__=Settings, **fields)
+
+
+def _sentences(error: ValidationError, settings: type[BaseModel], place: str) -> list[str]:
+    prefix = f"{place}: " if place else ""
+    return [prefix + _sentence(dict(entry), settings) for entry in error.errors()]
+
+
+def _sentence(entry: dict[str, Any], settings: type[BaseModel]) -> str:
+    path = ".".join(str(step) for step in entry["loc"])
+    if entry["type"] == "extra_forbidden":
+        return unknown("setting", path, _fields(settings, entry["loc"]))
+    reason = str(entry["msg"]).removeprefix("Value error, ")
+    return f"{path} = {entry['input']!r}: {reason}." if path else f"{reason}."
+
+
+def _fields(settings: type[BaseModel], path: tuple[int | str, ...]) -> list[str]:
+    """The dotted names known beside the last step of `path`."""
+    for step in path[:-1]:
+        inner = settings.model_fields[str(step)].annotation if str(step) in settings.model_fields else None
+        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+            return []
+        settings = inner
+    prefix = "".join(f"{step}." for step in path[:-1])
+    return [prefix + name for name in settings.model_fields]
