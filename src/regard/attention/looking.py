@@ -1,0 +1,84 @@
+"""What a watcher of weights or scores sees: rebuilt from the kernel's tensors, cut to what was asked, checked."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.attention.kernels import Result, used_weights
+from regard.attention.problem import Problem
+from regard.attention.taps import Check, Record, Selection, Tap
+
+
+@torch.no_grad()
+def look(scores: Tap, weights: Tap, problem: Problem, result: Result) -> None:
+    """Hand each watcher exactly what it asked for; nothing of it enters the graph."""
+    for watch, step in scores.asked():
+        watch.seen.append(Record(scores.name, step, _scores(problem, result, watch.selection), scores.axes))
+    for watch, step in weights.asked():
+        used, check = _weights(problem, result, watch.selection)
+        if not weights.replaced:
+            check.verify(weights.name)
+        watch.seen.append(Record(weights.name, step, used, weights.axes, check))
+
+
+def _scores(problem: Problem, result: Result, selection: Selection) -> Float[Tensor, "B H Q K"]:
+    if result.scores is not None:
+        return _picked(result.scores, selection)
+    narrow = _narrow(problem, selection)
+    return narrow.scores(narrow.query, narrow.keys, narrow.whole)
+
+
+def _weights(problem: Problem, result: Result, selection: Selection) -> tuple[Float[Tensor, "B H Q K"], Check]:
+    narrow = _narrow(problem, selection)
+    if result.used is not None:
+        used = _picked(result.used, selection)
+    else:
+        used = used_weights(narrow, _log_sum(narrow, result, selection))
+    return used, check(narrow, used, _picked(result.context, selection))
+
+
+def _log_sum(narrow: Problem, result: Result, selection: Selection) -> Float[Tensor, "B H Q"]:
+    if result.lse is not None:
+        return _picked(result.lse[..., None], selection).squeeze(-1)
+    scores, allowed = narrow.scores(narrow.query, narrow.keys, narrow.whole), narrow.allowed(narrow.query, narrow.whole)
+    return (scores if allowed is None else scores.masked_fill(~allowed, -torch.inf)).logsumexp(-1)
+
+
+def check(problem: Problem, used: Float[Tensor, "B H Q K"], context: Float[Tensor, "B H Q W"]) -> Check:
+    """Rows sum to what the scope promises, nothing lies on padding, and weights x values is what came out."""
+    place = problem.whole
+    allowed = problem.mask.block(place)
+    rebuilt_BHQW = problem.mixed(used, problem.values, place)
+    distance = float((rebuilt_BHQW - context).abs().max()) / max(1.0, float(context.abs().max()))
+    padding = 0.0 if allowed is None else float((used * ~allowed).abs().max())
+    tolerance = max(1e-4, 4 * torch.finfo(used.dtype).eps)
+    return Check(_row_error(problem, used, allowed), padding, distance, tolerance)
+
+
+def _row_error(problem: Problem, used: Float[Tensor, "B H Q K"], allowed: Tensor | None) -> float:
+    """How far the rows' sums stray; under dropout they are one only on average, so only signs are held to account."""
+    negative = max(0.0, float((-used).max()))
+    if problem.dropout is not None:
+        return negative
+    sums_BHQ = used.sum(-1)
+    if problem.formula.scope.total == "at most one":
+        return max(negative, float((sums_BHQ - 1.0).max()))
+    alive = 1.0 if allowed is None else allowed.any(-1).to(used.dtype)
+    return max(negative, float((sums_BHQ - alive).abs().max()))
+
+
+def _narrow(problem: Problem, selection: Selection) -> Problem:
+    batch, heads, queries, _ = problem.query.shape
+    if selection.examples is None and selection.heads is None and selection.rows is None:
+        return problem
+    device = problem.query.device
+    return problem.narrowed(
+        selection.index("H", heads, device), selection.index("Q", queries, device), selection.index("B", batch, device)
+    )
+
+
+def _picked(tensor: Float[Tensor, "B H Q X"], selection: Selection) -> Tensor:
+    for dimension, axis in enumerate("BHQ"):
+        if selection.along(axis) is not None:
+            tensor = tensor.index_select(dimension, selection.index(axis, tensor.shape[dimension], tensor.device))
+    return tensor.detach().clone()

@@ -1,0 +1,203 @@
+"""The heart: one attention, put together from a score, a scope, a normalizer and a position scheme.
+
+Heads are folded into the second dimension throughout; what projects into heads and out of them stands in `heads`.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from regard.attention import kernels
+from regard.attention.beams import fold, fold_history, fold_mask, fold_places, unfold
+from regard.attention.checks import check_memory, check_query
+from regard.attention.dropout import Dropout, checked_rate
+from regard.attention.kernels import Result
+from regard.attention.looking import look
+from regard.attention.masks import FREE, Mask
+from regard.attention.memory import Attended, History, Memory
+from regard.attention.normalizers import NORMALIZERS
+from regard.attention.places import At, Sizes
+from regard.attention.positions import POSITIONS, embedding_only
+from regard.attention.problem import Formula, Problem
+from regard.attention.scopes import SCOPES
+from regard.attention.scores import SCORES, Product
+from regard.attention.taps import Tap
+from regard.config import Part, Settings, make
+from regard.errors import ConfigError, ModelError
+
+
+class MechanismSettings(Settings):
+    """What a mechanism is made of, by name."""
+
+    score: Part = Part(name="scaled_dot")
+    scope: Part = Part(name="global")
+    normalizer: Part = Part(name="softmax")
+    position: Part = Part(name="none")
+    dropout: float = 0.0
+    kernel: str = "auto"
+
+    @classmethod
+    def of(cls, **choices: Any) -> "MechanismSettings":
+        """Settings from names, tables or parts, as a recipe would give them."""
+        return cls.read(choices)
+
+
+class Mechanism(nn.Module):
+    """weights = normalize(score(q, k) + bias, mask), context = weights v."""
+
+    def __init__(self, settings: MechanismSettings, sizes: Sizes, explicit: bool = False) -> None:
+        super().__init__()
+        self.settings, self.sizes, self.explicit = settings, sizes, explicit
+        self.score = make("score", SCORES, settings.score, sizes)
+        self.scope = make("scope", SCOPES, settings.scope, sizes)
+        self.normalizer = make("normalizer", NORMALIZERS, settings.normalizer, sizes)
+        self.position = make("position", POSITIONS, settings.position, sizes.key, sizes.heads)
+        self.dropout = checked_rate(settings.dropout)
+        self.recurrent = self.score.recurrent or self.scope.recurrent
+        self.queries, self.keys, self.values = Tap("BHQE"), Tap("BHKE"), Tap("BHKE")
+        self.scores, self.weights, self.context = Tap("BHQK"), Tap("BHQK"), Tap("BHQE")
+        refuse_nonsense(self)
+
+    @property
+    def formula(self) -> Formula:
+        return Formula(self.score, self.scope, self.normalizer, self.position)
+
+    def remember(
+        self,
+        keys: Float[Tensor, "B G K E"],
+        values: Float[Tensor, "B G K W"],
+        real: Bool[Tensor, "B K"] | None = None,
+        at: At | None = None,
+    ) -> Memory:
+        """Keys and values prepared once, to be attended to any number of times."""
+        at = range(keys.shape[2]) if at is None else at
+        check_memory(keys, values, real, self.sizes)
+        prepared = self.score.prepare(self.position.rotate(self.keys(keys), at))
+        return Memory(prepared, self.values(values), real, at)
+
+    def forward(
+        self,
+        query: Float[Tensor, "R H Q E"],
+        memory: Memory,
+        mask: Mask = FREE,
+        at: At | None = None,
+        history: History | None = None,
+    ) -> Attended:
+        """Rows may be several beams of each source in memory, side by side: they share its keys and values."""
+        at = range(query.shape[2]) if at is None else at
+        check_query(query, memory, mask, self.sizes)
+        query = self.queries(self.position.rotate(query, at))
+        beams = query.shape[0] // memory.keys.shape[0]
+        if beams == 1:
+            problem = self._problem(query, memory, mask, at, history)
+            return self._one_by_one(problem) if self.recurrent and problem.queries > 1 else self._at_once(problem)
+        if self.recurrent and query.shape[2] > 1:
+            raise ModelError("A mechanism that looks back takes beams one step at a time; give one query per beam.")
+        # Several beams become several rows of one query, so that the memory is never copied.
+        places = fold_places(at, query.shape[0], beams, query.device)
+        folded = self._problem(fold(query, beams), memory, fold_mask(mask), places, fold_history(history, beams))
+        return unfold(self._at_once(folded), beams)
+
+    def _problem(self, query: Tensor, memory: Memory, mask: Mask, at: At, history: History | None) -> Problem:
+        mask = mask & self.scope.band()
+        if memory.real is not None:
+            mask = mask & Mask(keys=memory.real)
+        drop = Dropout.draw(self.dropout) if self.training and self.dropout else None
+        return Problem(
+            self.formula, query, memory.keys, memory.values, mask, at, memory.at, memory.lengths, history, drop
+        )
+
+    def _at_once(self, problem: Problem) -> Attended:
+        if self.scores.replaced or self.weights.replaced:
+            result = self._replaced(problem)
+        elif self.explicit or self.recurrent:
+            result = kernels.reference(problem)
+        else:
+            result = kernels.run(problem, self.settings.kernel)
+        look(self.scores, self.weights, problem, result)
+        context = self.context(result.context)
+        history = self._history(problem, result) if self.recurrent else None
+        return Attended(context, history, result.used, result.scores)
+
+    def _one_by_one(self, problem: Problem) -> Attended:
+        """Queries in turn, each seeing the weights of the one before; dropout and taps as for the whole."""
+        results, history = [], problem.history
+        for row in range(problem.queries):
+            step = replace(_row(problem, row), history=history)
+            results.append(kernels.from_scores(step, self._step_scores(step)))
+            history = self._history(step, results[-1])
+        whole = _joined(results)
+        if self.weights.replaced:
+            whole = self._reweighted(problem, whole)
+        look(self.scores, self.weights, problem, whole)
+        return Attended(self.context(whole.context), history, whole.used, whole.scores)
+
+    def _step_scores(self, step: Problem) -> Float[Tensor, "B H 1 K"]:
+        scores = step.scores(step.query, step.keys, step.whole)
+        return self.scores.replace(scores) if self.scores.replaced else scores
+
+    def _replaced(self, problem: Problem) -> Result:
+        """The reference kernel with somebody else's scores or weights in their places."""
+        scores = self.scores.replace(problem.scores(problem.query, problem.keys, problem.whole))
+        return self._reweighted(problem, kernels.from_scores(problem, scores))
+
+    def _reweighted(self, problem: Problem, result: Result) -> Result:
+        assert result.used is not None
+        used = self.weights.replace(result.used)
+        return replace(result, used=used, context=problem.mixed(used, problem.values, problem.whole))
+
+    def _history(self, problem: Problem, result: Result) -> History:
+        assert result.weights is not None
+        factor = self.scope.factor(problem.query, problem.whole)
+        weights = result.weights if factor is None else result.weights * factor
+        return History(weights, weights) if problem.history is None else problem.history.after(weights)
+
+
+def refuse_nonsense(mechanism: Mechanism) -> None:
+    """Combinations of parts that have no meaning, each refused in one sentence."""
+    settings = mechanism.settings
+    if mechanism.position.acts == "embedding":
+        raise embedding_only(settings.position.name)
+    if settings.scope.name == "monotonic" and settings.normalizer.name != "softmax":
+        raise ConfigError(
+            f"scope monotonic stops by a sigmoid of its own and leaves normalizer {settings.normalizer.name} nothing "
+            "to do; drop the normalizer or the scope."
+        )
+    if mechanism.position.mixes and mechanism.sizes.value != mechanism.sizes.key:
+        raise ConfigError(
+            f"position {settings.position.name} adds to the values what it adds to the keys, so values of width "
+            f"{mechanism.sizes.value} must be as wide as keys ({mechanism.sizes.key})."
+        )
+    if mechanism.position.acts == "attention" and mechanism.sizes.query != mechanism.sizes.key:
+        raise ConfigError(
+            f"position {settings.position.name} compares queries and keys of one width, got {mechanism.sizes.query} "
+            f"and {mechanism.sizes.key}; make them equal or use position none."
+        )
+    if settings.position.name == "rotary" and not isinstance(mechanism.score, Product):
+        raise ConfigError(
+            f"position rotary acts through a product of query and key, which score {settings.score.name} is not; "
+            "choose dot, scaled_dot, cosine, or another position."
+        )
+
+
+def _row(problem: Problem, row: int) -> Problem:
+    """One query of the problem, with the dropout of its own row."""
+    mask = problem.mask
+    if mask.pairs is not None and mask.pairs.shape[2] > 1:
+        mask = replace(mask, pairs=mask.pairs[:, :, row : row + 1])
+    at = problem.at_query[row : row + 1] if isinstance(problem.at_query, range) else problem.at_query[:, row : row + 1]
+    query, rows = problem.query[:, :, row : row + 1], problem.row_numbers[:, :, row : row + 1]
+    return replace(problem, query=query, mask=mask, at_query=at, rows=rows)
+
+
+def _joined(results: list[Result]) -> Result:
+    """Results of queries in turn, as one."""
+    return Result(
+        context=torch.cat([one.context for one in results], dim=2),
+        weights=torch.cat([one.weights for one in results if one.weights is not None], dim=2),
+        scores=torch.cat([one.scores for one in results if one.scores is not None], dim=2),
+        used=torch.cat([one.used for one in results if one.used is not None], dim=2),
+    )

@@ -1,0 +1,291 @@
+"""How order enters attention, which by itself sees a bag of keys.
+
+A scheme acts in one of three places: on the embeddings (`embed`), on queries and keys (`rotate`), or on scores and
+values (`bias`, `mix`). Each class says what happens past the trained length. An unknown position (below zero) means the
+same everywhere: the scheme adds nothing for it.
+"""
+
+import math
+from functools import cache
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.attention.places import At, Place, farthest, positions
+from regard.errors import ConfigError, ModelError
+
+
+class Position(nn.Module):
+    """No positions: a permuted input gives the permuted output."""
+
+    # Where the scheme acts: "embedding" (on the model's input) or "attention" (inside every layer).
+    acts: Literal["nowhere", "embedding", "attention"] = "nowhere"
+    # Whether scores get a bias that learns, or values a term of their own: the fused kernel can do neither.
+    learned_bias = False
+    mixes = False
+
+    def __init__(self, width: int, heads: int = 1) -> None:
+        super().__init__()
+
+    def embed(self, embedded: Float[Tensor, "B T D"], at: At) -> Float[Tensor, "B T D"]:
+        """The embeddings with their positions."""
+        return embedded
+
+    def rotate(self, vectors: Float[Tensor, "B H T E"], at: At) -> Float[Tensor, "B H T E"]:
+        """Queries or keys as seen from where they stand."""
+        return vectors
+
+    def bias(self, query: Float[Tensor, "B H Q E"], place: Place) -> Float[Tensor, "#B #H Q K"] | None:
+        """What is added to the scores."""
+        return None
+
+    def mix(self, weights: Float[Tensor, "B H Q K"], place: Place) -> Float[Tensor, "B H Q W"] | None:
+        """What is added to the weighted sum of the values."""
+        return None
+
+
+class Learned(Position):
+    """x + P[t], P learned   (Gehring et al. 2017). Past `length`: refused."""
+
+    acts = "embedding"
+
+    def __init__(self, width: int, heads: int = 1, *, length: int = 512) -> None:
+        super().__init__(width, heads)
+        self.table = nn.Parameter(torch.empty(length, width).normal_(0.0, 0.02))
+
+    def embed(self, embedded: Float[Tensor, "B T D"], at: At) -> Float[Tensor, "B T D"]:
+        _within(at, self.table.shape[0], "learned")
+        return embedded + _rows(self.table, at, embedded)
+
+
+class Sinusoidal(Position):
+    """x + (sin(t / b^(2i/D)), cos(t / b^(2i/D)))   (Vaswani et al. 2017, 3.5). Past any length: the same formula.
+
+    `layout` says whether sines and cosines alternate ("pairs", the paper) or stand in halves (tensor2tensor, Marian).
+    """
+
+    acts = "embedding"
+
+    def __init__(
+        self, width: int, heads: int = 1, *, base: float = 10000.0, layout: Literal["pairs", "halves"] = "pairs"
+    ) -> None:
+        super().__init__(width, heads)
+        if width % 2:
+            raise ModelError(f"Sinusoidal positions come in pairs, so width {width} must be even.")
+        self.width, self.base, self.layout = width, base, layout
+
+    def embed(self, embedded: Float[Tensor, "B T D"], at: At) -> Float[Tensor, "B T D"]:
+        angles_BTD = positions(at, embedded.device)[..., None] * _rates(self.width, self.base, embedded.device)
+        waves_BTD = _joined(angles_BTD.sin(), angles_BTD.cos(), self.layout).to(embedded.dtype)
+        if isinstance(at, Tensor):
+            waves_BTD = waves_BTD * (at >= 0)[..., None]
+        return embedded + waves_BTD
+
+
+class OneHot(Position):
+    """x + W one_hot(t): the position as a coordinate of its own, through a matrix without bias. Past `length`: refused.
+
+    Adding a projected one-hot vector is what concatenating it to the embedding before a linear layer comes to.
+    """
+
+    acts = "embedding"
+
+    def __init__(self, width: int, heads: int = 1, *, length: int = 512) -> None:
+        super().__init__(width, heads)
+        self.length = length
+        self.projection = nn.Linear(length, width, bias=False)
+
+    def embed(self, embedded: Float[Tensor, "B T D"], at: At) -> Float[Tensor, "B T D"]:
+        _within(at, self.length, "one_hot")
+        return embedded + _rows(self.projection.weight.t(), at, embedded)
+
+
+class Rotary(Position):
+    """q and k turned by t / b^(2i/E) in each plane i   (Su et al. 2021). Past any length: the same formula.
+
+    Only differences of positions reach the scores. `layout` as in sinusoidal: neighbours ("pairs", the paper) or halves
+    (Llama); `share` of each head is turned, the rest stays.
+    """
+
+    acts = "attention"
+
+    def __init__(
+        self,
+        width: int,
+        heads: int = 1,
+        *,
+        base: float = 10000.0,
+        layout: Literal["pairs", "halves"] = "pairs",
+        share: float = 1.0,
+    ) -> None:
+        super().__init__(width, heads)
+        self.turned = int(width * share)
+        if self.turned < 2 or self.turned % 2:
+            raise ModelError(
+                f"Rotary positions turn planes, so the {self.turned} of {width} dimensions a head turns must be even."
+            )
+        self.base, self.layout = base, layout
+
+    def rotate(self, vectors: Float[Tensor, "B H T E"], at: At) -> Float[Tensor, "B H T E"]:
+        # An unknown position is not turned: it meets every other as if both stood at zero.
+        known_B1T1 = positions(at, vectors.device).clamp(min=0)[:, None, :, None]
+        angles_B1TF = known_B1T1 * _rates(self.turned, self.base, vectors.device)
+        cos, sin = angles_B1TF.cos().to(vectors.dtype), angles_B1TF.sin().to(vectors.dtype)
+        first, second = _split(vectors[..., : self.turned], self.layout)
+        turned = _joined(first * cos - second * sin, first * sin + second * cos, self.layout)
+        return torch.cat([turned, vectors[..., self.turned :]], dim=-1)
+
+
+class Alibi(Position):
+    """score - m_h |distance|, slopes m_h = 2^(-8h/H)   (Press et al. 2022). Past any length: the same line."""
+
+    acts = "attention"
+
+    def __init__(self, width: int, heads: int = 1) -> None:
+        super().__init__(width, heads)
+        slopes = torch.tensor(_slopes(heads))
+        self.register_buffer("slopes", slopes[:, None, None], persistent=False)
+        self.slopes: Tensor
+
+    def bias(self, query: Float[Tensor, "B H Q E"], place: Place) -> Float[Tensor, "#B #H Q K"] | None:
+        bias_BHQK = -self.slopes.to(query) * place.distance.abs()[:, None].to(query.dtype)
+        return _silent(bias_BHQK, place)
+
+
+class Relative(Position):
+    """q . (k + a_K[d]) / sqrt(E) and weights . (v + a_V[d]), d the distance   (Shaw et al. 2018, eq. 3-4).
+
+    Distances are clipped at `reach`, so past any length the outermost vectors serve. Tables are shared by all heads.
+    """
+
+    acts = "attention"
+    learned_bias = True
+    mixes = True
+
+    def __init__(self, width: int, heads: int = 1, *, reach: int = 16) -> None:
+        super().__init__(width, heads)
+        if reach < 1:
+            raise ModelError(f"relative reach={reach} must be 1 or more.")
+        self.reach = reach
+        self.keys = nn.Parameter(torch.empty(1, 2 * reach + 1, width).normal_(0.0, width**-0.5))
+        self.values = nn.Parameter(torch.empty(1, 2 * reach + 1, width).normal_(0.0, width**-0.5))
+
+    def bias(self, query: Float[Tensor, "B H Q E"], place: Place) -> Float[Tensor, "#B #H Q K"] | None:
+        along_BHQX = query @ self.keys.mT * query.shape[-1] ** -0.5
+        index_BHQK = self._index(place)[:, None].expand(*query.shape[:3], -1)
+        return _silent(along_BHQX.gather(-1, index_BHQK), place)
+
+    def mix(self, weights: Float[Tensor, "B H Q K"], place: Place) -> Float[Tensor, "B H Q W"] | None:
+        if place.unknown is not None:
+            weights = weights * ~place.unknown[:, None]
+        mass_BHQX = weights.new_zeros(*weights.shape[:3], 2 * self.reach + 1)
+        mass_BHQX = mass_BHQX.scatter_add(-1, self._index(place)[:, None].expand_as(weights), weights)
+        return mass_BHQX @ self.values
+
+    def _index(self, place: Place) -> Int[Tensor, "#B Q K"]:
+        return place.distance.clamp(-self.reach, self.reach) + self.reach
+
+
+class Bucketed(Position):
+    """score + b_h[bucket(distance)], buckets widening with distance   (Raffel et al. 2020, T5).
+
+    Half of the buckets hold one distance each, the rest grow evenly in the logarithm up to `farthest`; everything
+    beyond shares the last. Two-sided schemes keep one half of the buckets for keys ahead.
+    """
+
+    acts = "attention"
+    learned_bias = True
+
+    def __init__(
+        self, width: int, heads: int = 1, *, buckets: int = 32, farthest: int = 128, two_sided: bool = True
+    ) -> None:
+        super().__init__(width, heads)
+        if buckets < 4 or buckets % 4:
+            raise ModelError(f"bucketed buckets={buckets} must be a multiple of 4.")
+        if farthest <= buckets:
+            raise ModelError(f"bucketed farthest={farthest} must be above buckets={buckets}.")
+        self.buckets, self.farthest, self.two_sided = buckets, farthest, two_sided
+        self.table = nn.Parameter(torch.empty(heads, buckets).normal_(0.0, 0.02))
+
+    def bias(self, query: Float[Tensor, "B H Q E"], place: Place) -> Float[Tensor, "#B #H Q K"] | None:
+        # table[:, index] comes as heads x batch x queries x keys.
+        bias_BHQK = self.table[:, self._bucket(place.distance)].transpose(0, 1)
+        return _silent(bias_BHQK.to(query.dtype), place)
+
+    def _bucket(self, distance: Int[Tensor, "#B Q K"]) -> Int[Tensor, "#B Q K"]:
+        side = self.buckets // 2 if self.two_sided else self.buckets
+        ahead = (distance > 0) * side if self.two_sided else torch.zeros_like(distance)
+        away = distance.abs() if self.two_sided else (-distance).clamp(min=0)
+        exact = side // 2
+        growth = (away.clamp(min=1).to(torch.float32) / exact).log() / math.log(self.farthest / exact)
+        wide = (exact + (growth * (side - exact)).long()).clamp(max=side - 1)
+        return ahead + torch.where(away < exact, away, wide)
+
+
+POSITIONS: dict[str, type[Position]] = {
+    "none": Position,
+    "one_hot": OneHot,
+    "learned": Learned,
+    "sinusoidal": Sinusoidal,
+    "rotary": Rotary,
+    "alibi": Alibi,
+    "relative": Relative,
+    "bucketed": Bucketed,
+}
+
+
+@cache
+def _rates(width: int, base: float, device: torch.device) -> Float[Tensor, " F"]:
+    """1 / b^(2i/D) in single precision, whatever the model's: rounded to bfloat16, a position is another one."""
+    return base ** (-torch.arange(0, width, 2, dtype=torch.float32, device=device) / width)
+
+
+def _split(vectors: Tensor, layout: str) -> tuple[Tensor, Tensor]:
+    if layout == "pairs":
+        return vectors[..., 0::2], vectors[..., 1::2]
+    first, second = vectors.chunk(2, dim=-1)
+    return first, second
+
+
+def _joined(first: Tensor, second: Tensor, layout: str) -> Tensor:
+    if layout == "pairs":
+        return torch.stack([first, second], dim=-1).flatten(-2)
+    return torch.cat([first, second], dim=-1)
+
+
+def _rows(table: Float[Tensor, "L D"], at: At, like: Tensor) -> Float[Tensor, "#B T D"]:
+    """The table's rows at these positions, zeros at unknown ones."""
+    if isinstance(at, range):
+        return table[at.start : at.stop][None].to(like.dtype)
+    return (table[at.clamp(min=0)] * (at >= 0)[..., None]).to(like.dtype)
+
+
+def _within(at: At, length: int, name: str) -> None:
+    if farthest(at) >= length:
+        raise ModelError(
+            f"Position {farthest(at)} is past the {length} that {name} positions were built for; raise their length, "
+            "shorten the text, or choose sinusoidal, rotary, alibi, relative or bucketed."
+        )
+
+
+def _silent(bias: Tensor, place: Place) -> Tensor:
+    """The bias, zero where a position is unknown."""
+    return bias if place.unknown is None else bias.masked_fill(place.unknown[:, None], 0.0)
+
+
+def _slopes(heads: int) -> list[float]:
+    """2^(-8h/H) for a power of two; otherwise the next lower power's, then every second of the next higher's."""
+    power = 2 ** int(math.log2(heads))
+    if power == heads:
+        return [2.0 ** (-8.0 * (head + 1) / heads) for head in range(heads)]
+    return _slopes(power) + _slopes(2 * power)[0::2][: heads - power]
+
+
+def embedding_only(name: str) -> ConfigError:
+    """The error for a scheme that acts on embeddings but was asked for inside attention."""
+    return ConfigError(
+        f"position {name} is added to embeddings, not inside attention; give it to the model, "
+        "or choose none, rotary, alibi, relative or bucketed here."
+    )

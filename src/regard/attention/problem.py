@@ -1,0 +1,182 @@
+"""One call of attention, written down so that any kernel can compute any block of it.
+
+scores  = sharpen(score(q, k) + bias(positions))
+weights = normalize(scores, mask)
+used    = drop(weights * factor)            what multiplies the values
+context = used v + mix(used)
+"""
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from regard.attention.dropout import Dropout
+from regard.attention.masks import Mask
+from regard.attention.memory import History
+from regard.attention.normalizers import Normalizer
+from regard.attention.places import At, Place, length, part
+from regard.attention.positions import Position
+from regard.attention.scopes import Scope
+from regard.attention.scores import Score
+
+
+@dataclass(frozen=True)
+class Formula:
+    """The parts of a mechanism; every per-head parameter has the heads first."""
+
+    score: Score
+    scope: Scope
+    normalizer: Normalizer
+    position: Position
+
+    def modules(self) -> tuple[nn.Module, ...]:
+        return self.score, self.scope, self.normalizer, self.position
+
+    def parameters(self) -> Iterator[nn.Parameter]:
+        for module in self.modules():
+            yield from module.parameters()
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Queries (already rotated), prepared keys, values, and everything that says how they meet."""
+
+    formula: Formula
+    query: Float[Tensor, "B H Q E"]
+    keys: Float[Tensor, "B G K A"]
+    values: Float[Tensor, "B G K W"]
+    mask: Mask
+    at_query: At
+    at_key: At
+    lengths: Int[Tensor, " B"] | None
+    history: History | None = None
+    dropout: Dropout | None = None
+    # The number of each row, example and head among those of the whole call, for the dropout's counter.
+    rows: Int[Tensor, "B H Q"] | None = None
+
+    @property
+    def queries(self) -> int:
+        return self.query.shape[2]
+
+    @property
+    def whole(self) -> Place:
+        return self.place(slice(0, self.queries), slice(0, self.keys.shape[2]))
+
+    def place(self, rows: slice, columns: slice) -> Place:
+        at_query, at_key = part(self.at_query, rows), part(self.at_key, columns)
+        return Place(at_query, at_key, rows, columns, self.query.device, self.lengths)
+
+    def scores(self, query: Float[Tensor, "B H Q E"], keys: Tensor, place: Place) -> Float[Tensor, "B H Q K"]:
+        """Scores of one block, as they enter the normalizer."""
+        formula = self.formula
+        scores: Tensor = formula.score(query, spread(keys, query.shape[1]), self.history)
+        bias = formula.position.bias(query, place)
+        return formula.normalizer.sharpen(scores if bias is None else scores + bias)
+
+    def allowed(self, query: Float[Tensor, "B H Q E"], place: Place) -> Bool[Tensor, "#B #H #Q K"] | None:
+        """Which keys of one block are in view."""
+        masked, narrowed = self.mask.block(place), self.formula.scope.restrict(query, place)
+        if masked is None or narrowed is None:
+            return masked if narrowed is None else narrowed
+        return masked & narrowed
+
+    def used(self, weights: Float[Tensor, "B H Q K"], query: Tensor, place: Place) -> Float[Tensor, "B H Q K"]:
+        """Normalized weights as they multiply the values."""
+        factor = self.formula.scope.factor(query, place)
+        return self.dropped(weights if factor is None else weights * factor, place)
+
+    def dropped(self, weights: Float[Tensor, "B H Q K"], place: Place) -> Float[Tensor, "B H Q K"]:
+        if self.dropout is None:
+            return weights
+        columns_K = torch.arange(place.columns.start, place.columns.stop, device=weights.device)
+        keep_BHQK = self.dropout.keep(self.row_numbers[:, :, place.rows], columns_K)
+        return weights * keep_BHQK * self.dropout.growth
+
+    def mixed(self, used: Float[Tensor, "B H Q K"], values: Tensor, place: Place) -> Float[Tensor, "B H Q W"]:
+        """The context that weights and values give."""
+        context = used @ spread(values, used.shape[1])
+        more = self.formula.position.mix(used, place)
+        return context if more is None else context + more
+
+    @property
+    def row_numbers(self) -> Int[Tensor, "B H Q"]:
+        if self.rows is not None:
+            return self.rows
+        batch, heads, queries, _ = self.query.shape
+        return torch.arange(batch * heads * queries, device=self.query.device).view(batch, heads, queries)
+
+    def narrowed(self, heads: Tensor, rows: Tensor, examples: Tensor) -> "Problem":
+        """The same call for some examples, heads and rows only, at a cost that grows with what is asked."""
+        group = self.query.shape[1] // self.keys.shape[1]
+        grid = (examples[:, None, None], heads[None, :, None], rows[None, None, :])
+        return replace(
+            self,
+            formula=_narrowed(self.formula, heads, self.query.shape[1]),
+            query=self.query[grid],
+            keys=self.keys[examples[:, None], heads[None] // group],
+            values=self.values[examples[:, None], heads[None] // group],
+            mask=_narrowed_mask(self.mask, heads, rows, examples),
+            at_query=_chosen(self.at_query, rows, examples),
+            at_key=self.at_key if isinstance(self.at_key, range) else _examples(self.at_key, examples),
+            lengths=None if self.lengths is None else self.lengths[examples],
+            history=None,
+            rows=self.row_numbers[grid],
+        )
+
+
+def spread(grouped: Float[Tensor, "B G K E"], heads: int) -> Float[Tensor, "B H K E"]:
+    """Each group of keys (or values) beside every head that shares it."""
+    groups = grouped.shape[1]
+    return grouped if groups == heads else grouped.repeat_interleave(heads // groups, dim=1)
+
+
+def _narrowed(formula: Formula, heads: Tensor, of: int) -> Formula:
+    score, scope = _some_heads(formula.score, heads, of), _some_heads(formula.scope, heads, of)
+    return Formula(score, scope, _some_heads(formula.normalizer, heads, of), _some_heads(formula.position, heads, of))
+
+
+M = TypeVar("M", bound=nn.Module)
+
+
+def _some_heads(module: M, heads: Tensor, of: int) -> M:
+    """The same part with the parameters of some heads only: a shallow copy, which shares everything else."""
+    twin = copy.copy(module)
+    for kind in ("_parameters", "_buffers"):
+        twin.__dict__[kind] = {name: _of_heads(tensor, heads, of) for name, tensor in module.__dict__[kind].items()}
+    twin.__dict__["_modules"] = {name: _some_heads(child, heads, of) for name, child in module.named_children()}
+    return twin
+
+
+def _of_heads(tensor: Tensor | None, heads: Tensor, of: int) -> Tensor | None:
+    per_head = tensor is not None and tensor.dim() > 0 and tensor.shape[0] == of
+    return tensor[heads] if tensor is not None and per_head else tensor
+
+
+def _narrowed_mask(mask: Mask, heads: Tensor, rows: Tensor, examples: Tensor) -> Mask:
+    mask = mask.select(examples)
+    pairs = mask.pairs
+    if pairs is not None:
+        pairs = pairs[:, heads] if pairs.shape[1] > 1 else pairs
+        pairs = pairs[:, :, rows] if pairs.shape[2] > 1 else pairs
+    return replace(mask, pairs=pairs)
+
+
+def _chosen(at: At, rows: Tensor, examples: Tensor) -> At:
+    if isinstance(at, range):
+        return (rows + at.start)[None]
+    return _examples(at, examples)[:, rows]
+
+
+def _examples(at: Tensor, examples: Tensor) -> Tensor:
+    return at[examples] if at.shape[0] > 1 else at
+
+
+def sizes_of(problem: Problem) -> tuple[int, int, int, int]:
+    """Batch, heads, queries, keys."""
+    batch, heads, queries, _ = problem.query.shape
+    return batch, heads, queries, length(problem.at_key)
