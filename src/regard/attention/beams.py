@@ -1,7 +1,7 @@
 """Several beams of one source as several rows of one query: the source's keys and values are never copied."""
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from regard.attention.masks import Mask
@@ -10,19 +10,24 @@ from regard.attention.places import At, length, positions
 from regard.errors import ModelError
 
 
-def fold(tensor: Float[Tensor, "R H Q X"], beams: int) -> Float[Tensor, "B H P X"]:
+def fold(tensor: Shaped[Tensor, "R H Q X"], beams: int) -> Shaped[Tensor, "B H P X"]:
     rows, heads, queries, width = tensor.shape
     return tensor.view(rows // beams, beams, heads, queries, width).transpose(1, 2).reshape(
         rows // beams, heads, beams * queries, width
     )  # fmt: skip
 
 
-def _spread_back(tensor: Float[Tensor, "B H P X"], beams: int) -> Float[Tensor, "R H Q X"]:
+def spread_back(tensor: Shaped[Tensor, "B H P X"], beams: int) -> Shaped[Tensor, "R H Q X"]:
     batch, heads, folded, width = tensor.shape
     queries = folded // beams
     return tensor.view(batch, heads, beams, queries, width).transpose(1, 2).reshape(
         batch * beams, heads, queries, width
     )  # fmt: skip
+
+
+def as_is(tensor: Shaped[Tensor, "R H Q X"], beams: int) -> Shaped[Tensor, "R H Q X"]:
+    """What needs no folding."""
+    return tensor
 
 
 def fold_places(at: At, rows: int, beams: int, device: torch.device) -> Int[Tensor, "#B P"]:
@@ -45,8 +50,8 @@ def fold_history(history: History | None, beams: int) -> History | None:
 def unfold(attended: Attended, beams: int) -> Attended:
     history = attended.history
     return Attended(
-        _spread_back(attended.context, beams),
-        None if history is None else History(_spread_back(history.weights, beams), _spread_back(history.total, beams)),
-        None if attended.weights is None else _spread_back(attended.weights, beams),
-        None if attended.scores is None else _spread_back(attended.scores, beams),
+        spread_back(attended.context, beams),
+        None if history is None else History(spread_back(history.weights, beams), spread_back(history.total, beams)),
+        None if attended.weights is None else spread_back(attended.weights, beams),
+        None if attended.scores is None else spread_back(attended.scores, beams),
     )

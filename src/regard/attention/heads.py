@@ -139,6 +139,15 @@ class MultiHeadAttention(nn.Module):
         return output, attended.history
 
 
+    def joint(
+        self, query: Float[Tensor, "R Q D"], shared: Memory, own: Memory, mask: Mask = FREE, at: At | None = None
+    ) -> Float[Tensor, "R Q D"]:
+        """Attention over a source's memory and a hypothesis's own as if they were one."""
+        attended = self.mechanism.joint(_into_heads(self.query(query), self.heads), shared, own, mask, at)
+        output: Tensor = self.output(attended.context.transpose(1, 2).flatten(2))
+        return output
+
+
 class AttentionPooling(nn.Module):
     """A learned query asks each text for one vector   (Yang et al. 2016, eq. 5-7): static weights, made once a text."""
 
@@ -162,9 +171,9 @@ class Hops(nn.Module):
     def __init__(self, attention: Attention, width: int, hops: int = 3) -> None:
         super().__init__()
         if hops < 1:
-            raise ModelError(f"hops={hops} must be 1 or more.")
+            raise ConfigError(f"hops={hops} must be 1 or more.")
         if attention.width != width:
-            raise ModelError(
+            raise ConfigError(
                 f"Hops add the attention's output (width {attention.width}) to the query (width {width}); "
                 "make them equal."
             )

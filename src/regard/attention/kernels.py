@@ -122,7 +122,7 @@ def fused_refuses(problem: Problem) -> str:
         return f"values of width {problem.values.shape[-1]} beside keys of width {problem.keys.shape[-1]}"
     if formula.position.mixes:
         return "positions that change the values"
-    if formula.position.learned_bias and torch.is_grad_enabled():
+    if torch.is_grad_enabled() and _learns_bias(problem):
         return "a learned bias while gradients are on"
     return chunked_refuses(problem) or _varied(problem)
 
@@ -173,6 +173,12 @@ def _bias_free(problem: Problem) -> bool:
     return type(problem.formula.position).bias is Position.bias
 
 
+def _learns_bias(problem: Problem) -> bool:
+    """Whether the bias learns: by itself, or because a learned temperature divides it."""
+    sharpened = any(parameter.requires_grad for parameter in problem.formula.normalizer.parameters())
+    return problem.formula.position.learned_bias or (sharpened and not _bias_free(problem))
+
+
 def _varied(problem: Problem) -> str:
     """The fused kernel takes one mask for all; a scope that draws its own from the query is not for it."""
     restricts = type(problem.formula.scope).restrict is not Scope.restrict
@@ -184,7 +190,7 @@ def _needs_dense(problem: Problem) -> bool:
         return False
     if not _bias_free(problem) or problem.mask.pairs is not None:
         return True
-    return problem.mask.block(problem.place(slice(0, 1), slice(0, 1))) is not None and problem.mask.banded
+    return not problem.mask.all_in_band(problem.at_query, problem.at_key)
 
 
 def _additive_mask(problem: Problem) -> Float[Tensor, "#B #H #Q K"] | None:
@@ -217,6 +223,8 @@ class _Flash(torch.autograd.Function):
     def forward(
         ctx: Any, query: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, causal: bool, scale: float
     ) -> Any:
+        query, keys, values = _in_rows(query), _in_rows(keys), _in_rows(values)
+        bias = None if bias is None else _in_rows(bias)
         context, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
             query, keys, values, 0.0, causal, attn_mask=bias, scale=scale
         )
@@ -230,9 +238,14 @@ class _Flash(torch.autograd.Function):
         _first_derivative_only("fused")
         query, keys, values, context, lse, bias = ctx.saved_tensors
         d_query, d_keys, d_values = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
-            gradients[0], query, keys, values, context, lse, 0.0, ctx.causal, attn_mask=bias, scale=ctx.scale
+            _in_rows(gradients[0]), query, keys, values, context, lse, 0.0, ctx.causal, attn_mask=bias, scale=ctx.scale
         )
         return d_query, d_keys, d_values, None, None, None
+
+
+def _in_rows(tensor: Tensor) -> Tensor:
+    """The operator reads each vector as if its numbers lay side by side, and never asks whether they do."""
+    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
 
 
 def _first_derivative_only(kernel: str) -> None:

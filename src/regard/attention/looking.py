@@ -1,7 +1,7 @@
 """What a watcher of weights or scores sees: rebuilt from the kernel's tensors, cut to what was asked, checked."""
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.attention.kernels import Result, used_weights
@@ -53,6 +53,13 @@ def check(problem: Problem, used: Float[Tensor, "B H Q K"], context: Float[Tenso
     padding = 0.0 if allowed is None else float((used * ~allowed).abs().max())
     tolerance = max(1e-4, 4 * torch.finfo(used.dtype).eps)
     return Check(_row_error(problem, used, allowed), padding, distance, tolerance)
+
+
+def explicit_check(used: Float[Tensor, "B H Q K"], allowed: Bool[Tensor, "B H Q K"]) -> Check:
+    """The check of weights from which the output was made directly, so that it cannot differ from them."""
+    off_BHQ = used.sum(-1) - allowed.any(-1).to(used.dtype)
+    tolerance = max(1e-4, 4 * torch.finfo(used.dtype).eps)
+    return Check(float(off_BHQ.abs().max()), float((used * ~allowed).abs().max()), 0.0, tolerance)
 
 
 def _row_error(problem: Problem, used: Float[Tensor, "B H Q K"], allowed: Tensor | None) -> float:

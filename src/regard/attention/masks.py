@@ -11,7 +11,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from regard.attention.places import At, Place, at_least, at_most
-from regard.errors import ModelError
+from regard.errors import ConfigError, ModelError
 
 ROWS_DRAWN = 24
 
@@ -102,7 +102,7 @@ class Mask:
 
     def _band(self, place: Place) -> Bool[Tensor, "#B 1 Q K"] | None:
         """An unknown position (below zero) is never inside a band: nobody can say that it is not the future."""
-        if not self.banded or self._whole_band(place.at_query, place.at_key):
+        if self.all_in_band(place.at_query, place.at_key):
             return None
         query, key = place.query_positions[:, :, None], place.key_positions[:, None, :]
         allowed = (query >= 0) & (key >= 0)
@@ -112,8 +112,10 @@ class Mask:
             allowed = allowed & (key - query <= self.after)
         return allowed[:, None]
 
-    def _whole_band(self, queries: At, keys: At) -> bool:
+    def all_in_band(self, queries: At, keys: At) -> bool:
         """Whether every key stands inside the band of every query, told without drawing it."""
+        if not self.banded:
+            return True
         if not (isinstance(queries, range) and isinstance(keys, range)):
             return False
         back = self.before is None or at_most(queries) - at_least(keys) <= self.before
@@ -150,7 +152,7 @@ def window(before: int | None = None, after: int | None = None) -> Mask:
     """A query may attend to at most `before` positions back and `after` positions ahead."""
     for name, reach in (("before", before), ("after", after)):
         if reach is not None and reach < 0:
-            raise ModelError(f"window {name}={reach} is negative; give 0 or more, or None for no limit.")
+            raise ConfigError(f"window {name}={reach} is negative; give 0 or more, or None for no limit.")
     return Mask(before=before, after=after)
 
 

@@ -11,11 +11,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard.attention import kernels
-from regard.attention.beams import fold, fold_history, fold_mask, fold_places, unfold
+from regard.attention.beams import as_is, fold, fold_history, fold_mask, fold_places, spread_back, unfold
 from regard.attention.checks import check_memory, check_query
 from regard.attention.dropout import Dropout, checked_rate
 from regard.attention.kernels import Result
-from regard.attention.looking import look
+from regard.attention.looking import explicit_check, look
 from regard.attention.masks import FREE, Mask
 from regard.attention.memory import Attended, History, Memory
 from regard.attention.normalizers import NORMALIZERS
@@ -100,6 +100,34 @@ class Mechanism(nn.Module):
         places = fold_places(at, query.shape[0], beams, query.device)
         folded = self._problem(fold(query, beams), memory, fold_mask(mask), places, fold_history(history, beams))
         return unfold(self._at_once(folded), beams)
+
+    def joint(
+        self, query: Float[Tensor, "R H Q E"], shared: Memory, own: Memory, mask: Mask = FREE, at: At | None = None
+    ) -> Attended:
+        """One softmax over two memories: what the beams of a source share, and what each row has of its own."""
+        if shared.keys.shape[0] == own.keys.shape[0]:
+            return self(query, shared.extend(own), mask, at)
+        at = range(query.shape[2]) if at is None else at
+        query, beams = self.queries(self.position.rotate(query, at)), query.shape[0] // shared.keys.shape[0]
+        places = fold_places(at, query.shape[0], beams, query.device)
+        ours = self._problem(query, own, mask, at, None)
+        theirs = self._problem(fold(query, beams), shared, fold_mask(mask), places, None)
+        context, used = self._jointly(ours, theirs, beams)
+        return Attended(self.context(context), weights=used)
+
+    def _jointly(self, ours: Problem, theirs: Problem, beams: int) -> tuple[Tensor, Tensor]:
+        """Scores side by side, normalized together, each part's values mixed where they lie."""
+        parts = [(theirs, fold, spread_back, beams), (ours, as_is, as_is, 1)]
+        scores = self.scores(torch.cat([back(one.whole_scores(), n) for one, _, back, n in parts], dim=-1))
+        allowed = torch.cat([back(one.whole_allowed(), n) for one, _, back, n in parts], dim=-1)
+        used = self.scope.normalize(scores, allowed, self.normalizer, None)
+        used = self.weights(used, explicit_check(used, allowed) if self.weights.watches else None)
+        split = used.split([theirs.keys.shape[2], ours.keys.shape[2]], dim=-1)
+        mixed = [
+            back(one.mixed(there(part, n), one.values, one.whole), n)
+            for (one, there, back, n), part in zip(parts, split, strict=True)
+        ]
+        return mixed[0] + mixed[1], used
 
     def _problem(self, query: Tensor, memory: Memory, mask: Mask, at: At, history: History | None) -> Problem:
         mask = mask & self.scope.band()

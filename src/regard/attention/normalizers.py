@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard.attention.places import Sizes
-from regard.errors import ModelError
+from regard.errors import ConfigError
 
 Allowed = Bool[Tensor, "#B #H #Q K"] | None
 
@@ -39,7 +39,7 @@ class Softmax(Normalizer):
     def __init__(self, sizes: Sizes, *, temperature: float = 1.0, learned: bool = False) -> None:
         super().__init__()
         if temperature <= 0:
-            raise ModelError(f"softmax temperature={temperature} must be above 0.")
+            raise ConfigError(f"softmax temperature={temperature} must be above 0.")
         self.fixed = 1.0 / temperature
         sharpness = torch.full((sizes.heads, 1, 1), -math.log(temperature))
         self.sharpness = nn.Parameter(sharpness) if learned else None
@@ -62,7 +62,7 @@ class TopSoftmax(Normalizer):
     def __init__(self, sizes: Sizes, *, count: int = 8) -> None:
         super().__init__()
         if count < 1:
-            raise ModelError(f"top softmax count={count} leaves every row dead; give 1 or more.")
+            raise ConfigError(f"top softmax count={count} leaves every row dead; give 1 or more.")
         self.count = count
 
     def forward(self, scores: Float[Tensor, "B H Q K"], allowed: Allowed) -> Float[Tensor, "B H Q K"]:

@@ -12,9 +12,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from regard.errors import ModelError
+from regard.errors import ConfigError
 
-At: TypeAlias = range | Int[Tensor, "#B T"]
+At: TypeAlias = range | Int[Tensor, "_ _"]
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Sizes:
     def __post_init__(self) -> None:
         for name in ("query", "key", "value", "heads", "groups"):
             if getattr(self, name) < 1:
-                raise ModelError(f"{name}={getattr(self, name)}: widths, heads and groups must be 1 or more.")
+                raise ConfigError(f"{name}={getattr(self, name)}: widths, heads and groups must be 1 or more.")
         if self.heads % self.groups:
-            raise ModelError(
+            raise ConfigError(
                 f"{self.heads} heads do not divide into {self.groups} groups of keys; choose a divisor of {self.heads}."
             )
 

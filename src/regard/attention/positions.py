@@ -73,7 +73,7 @@ class Sinusoidal(Position):
     ) -> None:
         super().__init__(width, heads)
         if width % 2:
-            raise ModelError(f"Sinusoidal positions come in pairs, so width {width} must be even.")
+            raise ConfigError(f"Sinusoidal positions come in pairs, so width {width} must be even.")
         self.width, self.base, self.layout = width, base, layout
 
     def embed(self, embedded: Float[Tensor, "B T D"], at: At) -> Float[Tensor, "B T D"]:
@@ -123,7 +123,7 @@ class Rotary(Position):
         super().__init__(width, heads)
         self.turned = int(width * share)
         if self.turned < 2 or self.turned % 2:
-            raise ModelError(
+            raise ConfigError(
                 f"Rotary positions turn planes, so the {self.turned} of {width} dimensions a head turns must be even."
             )
         self.base, self.layout = base, layout
@@ -167,7 +167,7 @@ class Relative(Position):
     def __init__(self, width: int, heads: int = 1, *, reach: int = 16) -> None:
         super().__init__(width, heads)
         if reach < 1:
-            raise ModelError(f"relative reach={reach} must be 1 or more.")
+            raise ConfigError(f"relative reach={reach} must be 1 or more.")
         self.reach = reach
         self.keys = nn.Parameter(torch.empty(1, 2 * reach + 1, width).normal_(0.0, width**-0.5))
         self.values = nn.Parameter(torch.empty(1, 2 * reach + 1, width).normal_(0.0, width**-0.5))
@@ -203,9 +203,9 @@ class Bucketed(Position):
     ) -> None:
         super().__init__(width, heads)
         if buckets < 4 or buckets % 4:
-            raise ModelError(f"bucketed buckets={buckets} must be a multiple of 4.")
+            raise ConfigError(f"bucketed buckets={buckets} must be a multiple of 4.")
         if farthest <= buckets:
-            raise ModelError(f"bucketed farthest={farthest} must be above buckets={buckets}.")
+            raise ConfigError(f"bucketed farthest={farthest} must be above buckets={buckets}.")
         self.buckets, self.farthest, self.two_sided = buckets, farthest, two_sided
         self.table = nn.Parameter(torch.empty(heads, buckets).normal_(0.0, 0.02))
 

@@ -74,7 +74,7 @@ class Problem:
     def scores(self, query: Float[Tensor, "B H Q E"], keys: Tensor, place: Place) -> Float[Tensor, "B H Q K"]:
         """Scores of one block, as they enter the normalizer."""
         formula = self.formula
-        scores: Tensor = formula.score(query, spread(keys, query.shape[1]), self.history)
+        scores: Tensor = formula.score(query, spread(keys, query.shape[1]), place, self.history)
         bias = formula.position.bias(query, place)
         return formula.normalizer.sharpen(scores if bias is None else scores + bias)
 
@@ -85,6 +85,15 @@ class Problem:
             return masked if narrowed is None else narrowed
         return masked & narrowed
 
+    def whole_scores(self) -> Float[Tensor, "B H Q K"]:
+        return self.scores(self.query, self.keys, self.whole)
+
+    def whole_allowed(self) -> Bool[Tensor, "B H Q K"]:
+        """Which keys are in view, drawn out in full."""
+        allowed = self.allowed(self.query, self.whole)
+        shape = (*self.query.shape[:3], self.keys.shape[2])
+        return torch.ones(shape, dtype=torch.bool, device=self.query.device) if allowed is None else allowed.expand(shape)
+
     def used(self, weights: Float[Tensor, "B H Q K"], query: Tensor, place: Place) -> Float[Tensor, "B H Q K"]:
         """Normalized weights as they multiply the values."""
         factor = self.formula.scope.factor(query, place)
@@ -94,8 +103,7 @@ class Problem:
         if self.dropout is None:
             return weights
         columns_K = torch.arange(place.columns.start, place.columns.stop, device=weights.device)
-        keep_BHQK = self.dropout.keep(self.row_numbers[:, :, place.rows], columns_K)
-        return weights * keep_BHQK * self.dropout.growth
+        return weights * self.dropout.factor(self.row_numbers[:, :, place.rows], columns_K, weights.dtype)
 
     def mixed(self, used: Float[Tensor, "B H Q K"], values: Tensor, place: Place) -> Float[Tensor, "B H Q W"]:
         """The context that weights and values give."""

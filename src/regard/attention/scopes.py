@@ -16,7 +16,7 @@ from regard.attention.masks import FREE, Mask, window
 from regard.attention.memory import History
 from regard.attention.normalizers import Allowed, Normalizer
 from regard.attention.places import Place, Sizes
-from regard.errors import ModelError
+from regard.errors import ConfigError
 
 
 class Scope(nn.Module):
@@ -162,5 +162,5 @@ def _at_start(scores: Tensor) -> Tensor:
 
 def _radius(radius: int) -> int:
     if radius < 1:
-        raise ModelError(f"local attention radius={radius} must be 1 or more.")
+        raise ConfigError(f"local attention radius={radius} must be 1 or more.")
     return radius

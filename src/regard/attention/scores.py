@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from regard.attention.initialization import matrix
 from regard.attention.memory import History
-from regard.attention.places import Sizes
+from regard.attention.places import Place, Sizes
 from regard.config import make
 from regard.errors import ConfigError, ModelError
 
@@ -29,7 +29,11 @@ class Score(nn.Module):
         return key
 
     def forward(
-        self, query: Float[Tensor, "B H Q E"], key: Float[Tensor, "B H K A"], history: History | None = None
+        self,
+        query: Float[Tensor, "B H Q E"],
+        key: Float[Tensor, "B H K A"],
+        place: Place,
+        history: History | None = None,
     ) -> Float[Tensor, "B H Q K"]:
         raise NotImplementedError
 
@@ -44,7 +48,11 @@ class Product(Score):
         return query
 
     def forward(
-        self, query: Float[Tensor, "B H Q E"], key: Float[Tensor, "B H K A"], history: History | None = None
+        self,
+        query: Float[Tensor, "B H Q E"],
+        key: Float[Tensor, "B H K A"],
+        place: Place,
+        history: History | None = None,
     ) -> Float[Tensor, "B H Q K"]:
         return (self.ask(query) * self.scale) @ key.mT
 
@@ -84,7 +92,7 @@ class Cosine(Product):
         super().__init__()
         _same_width(sizes, "cosine")
         if temperature <= 0:
-            raise ModelError(f"cosine temperature={temperature} must be above 0.")
+            raise ConfigError(f"cosine temperature={temperature} must be above 0.")
         self.sharpness = nn.Parameter(torch.full((sizes.heads, 1, 1), -math.log(temperature)))
 
     def prepare(self, key: Float[Tensor, "B G K M"]) -> Float[Tensor, "B G K A"]:
@@ -125,7 +133,11 @@ class Additive(Score):
         return key @ self.key + self.bias
 
     def forward(
-        self, query: Float[Tensor, "B H Q E"], key: Float[Tensor, "B H K A"], history: History | None = None
+        self,
+        query: Float[Tensor, "B H Q E"],
+        key: Float[Tensor, "B H K A"],
+        place: Place,
+        history: History | None = None,
     ) -> Float[Tensor, "B H Q K"]:
         hidden_BHQKA = (query @ self.query)[:, :, :, None] + key[:, :, None] + self.feature(history)
         return (torch.tanh(hidden_BHQKA) @ self.energy[:, None]).squeeze(-1)
@@ -154,7 +166,7 @@ class LocationAware(Additive):
     def __init__(self, sizes: Sizes, *, hidden: int | None = None, filters: int = 8, kernel: int = 15) -> None:
         super().__init__(sizes, hidden=hidden)
         if kernel % 2 == 0:
-            raise ModelError(f"location_aware kernel={kernel} has no middle; give an odd number.")
+            raise ConfigError(f"location_aware kernel={kernel} has no middle; give an odd number.")
         self.filters = matrix(sizes.heads, filters, kernel)
         self.location = matrix(sizes.heads, filters, self.bias.shape[-1])
 
@@ -188,14 +200,18 @@ class Location(Score):
         self.places = matrix(sizes.heads, sizes.query, length)
 
     def forward(
-        self, query: Float[Tensor, "B H Q E"], key: Float[Tensor, "B H K A"], history: History | None = None
+        self,
+        query: Float[Tensor, "B H Q E"],
+        key: Float[Tensor, "B H K A"],
+        place: Place,
+        history: History | None = None,
     ) -> Float[Tensor, "B H Q K"]:
-        if key.shape[2] > self.places.shape[-1]:
+        if place.columns.stop > self.places.shape[-1]:
             raise ModelError(
-                f"The location score was built for {self.places.shape[-1]} keys and got {key.shape[2]}; "
+                f"The location score was built for {self.places.shape[-1]} keys and got {place.columns.stop}; "
                 "raise its length or choose a score that reads the keys."
             )
-        return query @ self.places[..., : key.shape[2]]
+        return query @ self.places[..., place.columns]
 
 
 class Mixed(Score):
@@ -204,7 +220,7 @@ class Mixed(Score):
     def __init__(self, sizes: Sizes, *, scores: tuple[Any, ...] = ("additive", "location")) -> None:
         super().__init__()
         if not scores:
-            raise ModelError("mixed needs at least one score, for instance scores = ['additive', 'location'].")
+            raise ConfigError("mixed needs at least one score, for instance scores = ['additive', 'location'].")
         self.scores = nn.ModuleList(make("score", SCORES, choice, sizes) for choice in scores)
         self.gates = nn.Parameter(torch.ones(sizes.heads, len(self.scores), 1, 1))
         self.recurrent = any(score.recurrent for score in self._parts())
@@ -218,10 +234,14 @@ class Mixed(Score):
         return torch.cat([score.prepare(key) for score in self._parts()], dim=-1)
 
     def forward(
-        self, query: Float[Tensor, "B H Q E"], key: Float[Tensor, "B H K A"], history: History | None = None
+        self,
+        query: Float[Tensor, "B H Q E"],
+        key: Float[Tensor, "B H K A"],
+        place: Place,
+        history: History | None = None,
     ) -> Float[Tensor, "B H Q K"]:
         keys = key.split(self.widths, dim=-1)
-        parts = [score(query, part, history) for score, part in zip(self._parts(), keys, strict=True)]
+        parts = [score(query, part, place, history) for score, part in zip(self._parts(), keys, strict=True)]
         return sum((self.gates[:, i] * part for i, part in enumerate(parts)), torch.zeros_like(parts[0]))
 
 
@@ -242,7 +262,7 @@ SCORES: dict[str, type[Score]] = {
 
 def _same_width(sizes: Sizes, name: str) -> None:
     if sizes.query != sizes.key:
-        raise ModelError(
+        raise ConfigError(
             f"score {name} multiplies queries and keys of one width, got {sizes.query} and {sizes.key}; "
             "make them equal or choose general, query_network or additive."
         )

@@ -110,9 +110,9 @@ class Tap(nn.Module):
         self.name = ""
         self.watches: list[Watch] = []
 
-    def forward(self, tensor: Tensor) -> Tensor:
+    def forward(self, tensor: Tensor, check: Check | None = None) -> Tensor:
         for watch in self.watches:
-            tensor = self._pass(tensor, watch)
+            tensor = self._pass(tensor, watch, check)
         return tensor
 
     @property
@@ -134,13 +134,14 @@ class Tap(nn.Module):
                 if step is not None:
                     yield watch, step
 
-    def _pass(self, tensor: Tensor, watch: Watch) -> Tensor:
+    def _pass(self, tensor: Tensor, watch: Watch, check: Check | None) -> Tensor:
         step = watch.step(self.name)
         if step is None:
             return tensor
         if watch.change:
             return _changed(tensor, watch.change, self.name)
-        watch.seen.append(Record(self.name, step, _cut(tensor.detach(), self.axes, watch.selection), self.axes))
+        cut = _cut(tensor.detach(), self.axes, watch.selection)
+        watch.seen.append(Record(self.name, step, cut, self.axes, check))
         return tensor
 
 

@@ -1,0 +1,30 @@
+"""Models by name: the one place that knows them all."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import nn
+
+from regard.errors import ConfigError, unknown
+from regard.models.convolutional import ConvolutionalSequence
+from regard.models.language import RecurrentLanguage, TransformerLanguage
+from regard.models.protocols import Vocabulary
+from regard.models.recurrent import RecurrentSequence
+from regard.models.transformer import Transformer
+
+MODELS: dict[str, Any] = {
+    "transformer": Transformer,
+    "recurrent": RecurrentSequence,
+    "convolutional": ConvolutionalSequence,
+    "transformer_language": TransformerLanguage,
+    "recurrent_language": RecurrentLanguage,
+}
+
+
+def build(name: str, settings: Mapping[str, Any], vocabulary: Vocabulary) -> nn.Module:
+    """The model of that name from plain settings, every mistake in them told."""
+    if name not in MODELS:
+        raise ConfigError(unknown("model", name, MODELS))
+    model = MODELS[name]
+    made: nn.Module = model(model.Settings.read(settings, "model"), vocabulary)
+    return made

@@ -1,0 +1,133 @@
+"""Text encoders of every family: pieces in, one state a piece out. Attention may stand before or after the layers."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from regard.attention import HeadsSettings, MultiHeadAttention, Tap
+from regard.config import Part
+from regard.models.protocols import check_pieces, if_ragged
+from regard.models.transformer import TransformerEncoder
+from regard.nn.convolution import Convolution, ConvolutionSettings
+from regard.nn.embeddings import Embedding, EmbeddingSettings
+from regard.nn.norms import LayerNorm
+from regard.nn.recurrent import Recurrent, RecurrentSettings
+
+
+class Encoder(Protocol):
+    """Whatever reads a text."""
+
+    width: int
+
+    def __call__(
+        self, pieces: Int[Tensor, "B T"], real: Bool[Tensor, "B T"] | None = None
+    ) -> Float[Tensor, "B T D"]: ...
+
+
+class SelfAttention(nn.Module):
+    """norm(x + attention(x, x)): one layer of it, to stand before or after layers of another kind."""
+
+    def __init__(self, settings: HeadsSettings, width: int) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(settings, width)
+        self.norm = LayerNorm(width)
+
+    def forward(self, x: Float[Tensor, "B T D"], real: Bool[Tensor, "B T"] | None) -> Float[Tensor, "B T D"]:
+        return self.norm(x + self.attention(x, self.attention.remember(x, real)))
+
+
+@dataclass(frozen=True)
+class Read:
+    """A text as a recurrent encoder leaves it: its states, their sum-up, and the cells where they were asked for."""
+
+    states: Float[Tensor, "B T D"]
+    summary: Float[Tensor, "B D"]
+    cells: Float[Tensor, "B T D"] | None = None
+
+
+class RecurrentEncoderSettings(RecurrentSettings):
+    """Recurrent layers, both ways unless told otherwise, with self-attention before or after them."""
+
+    both_ways: bool = True
+    before: HeadsSettings | None = None
+    after: HeadsSettings | None = None
+
+
+class RecurrentEncoder(nn.Module):
+    """An LSTM or GRU over the text   (Schuster and Paliwal 1997; Hochreiter and Schmidhuber 1997; Cho et al. 2014)."""
+
+    Settings = RecurrentEncoderSettings
+
+    def __init__(
+        self, settings: RecurrentEncoderSettings, vocabulary: int, embedding: EmbeddingSettings | None = None
+    ) -> None:
+        super().__init__()
+        self.settings, self.width = settings, settings.width
+        embedding = embedding or EmbeddingSettings(scale=False)
+        self.embedding = Embedding(embedding, vocabulary, settings.width, Part(name="none"))
+        self.before = SelfAttention(settings.before, settings.width) if settings.before else None
+        self.layers = Recurrent(settings, settings.width)
+        self.after = SelfAttention(settings.after, settings.width) if settings.after else None
+
+    def read(
+        self, pieces: Int[Tensor, "B T"], real: Bool[Tensor, "B T"] | None = None, with_cells: bool = False
+    ) -> Read:
+        check_pieces(pieces, real, self.embedding.vocabulary)
+        real = if_ragged(real)
+        x = self.embedding(pieces, range(pieces.shape[1]))
+        x = x if self.before is None else self.before(x, real)
+        states, carry = self.layers(x, real)
+        states = states if self.after is None else self.after(states, real)
+        return Read(states, carry.hidden[:, -1], self.layers.cells(x, real) if with_cells else None)
+
+    def forward(self, pieces: Int[Tensor, "B T"], real: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T D"]:
+        return self.read(pieces, real).states
+
+
+class ConvolutionalEncoderSettings(ConvolutionSettings):
+    """Convolutions, with positions and with self-attention before or after them."""
+
+    embedding: EmbeddingSettings = EmbeddingSettings(scale=False)
+    position: Part = Part(name="learned")
+    before: HeadsSettings | None = None
+    after: HeadsSettings | None = None
+
+
+class ConvolutionalEncoder(nn.Module):
+    """Gated convolutions over the text   (Gehring et al. 2017)."""
+
+    Settings = ConvolutionalEncoderSettings
+
+    def __init__(self, settings: ConvolutionalEncoderSettings, vocabulary: int) -> None:
+        super().__init__()
+        self.settings, self.width = settings, settings.width
+        self.embedding = Embedding(settings.embedding, vocabulary, settings.width, settings.position)
+        self.before = SelfAttention(settings.before, settings.width) if settings.before else None
+        self.blocks = nn.ModuleList(Convolution(settings, causal=False) for _ in range(settings.layers))
+        self.after = SelfAttention(settings.after, settings.width) if settings.after else None
+        self.states = Tap("BTD")
+
+    def forward(self, pieces: Int[Tensor, "B T"], real: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T D"]:
+        return self.read(pieces, real)[1]
+
+    def read(
+        self, pieces: Int[Tensor, "B T"], real: Bool[Tensor, "B T"] | None = None
+    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T D"]]:
+        """The embeddings and the states above them."""
+        check_pieces(pieces, real, self.embedding.vocabulary)
+        real = if_ragged(real)
+        embedded = self.embedding(pieces, range(pieces.shape[1]))
+        x = embedded if self.before is None else self.before(embedded, real)
+        for block in self.blocks:
+            x = block(x, real)[0]
+        x = x if self.after is None else self.after(x, real)
+        return embedded, self.states(x)
+
+
+ENCODERS: dict[str, type[nn.Module]] = {
+    "transformer": TransformerEncoder,
+    "recurrent": RecurrentEncoder,
+    "convolutional": ConvolutionalEncoder,
+}

@@ -1,0 +1,233 @@
+"""The Transformer: encoder, decoder and both, as in the paper (Vaswani et al. 2017) and as practised since."""
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from regard.attention import LOOK_AHEAD, POSITIONS, At, Attention, AttentionSettings, Memory
+from regard.config import Part, make
+from regard.errors import ConfigError, unknown
+from regard.models.heads import CopyingPiece, NextPiece
+from regard.models.protocols import (
+    Decoded,
+    Start,
+    State,
+    Vocabulary,
+    check_pieces,
+    first_pieces,
+    if_ragged,
+    repeated,
+)
+from regard.nn.blocks import Block, BlockSettings, Depth, Past, Scene
+from regard.nn.embeddings import Embedding, EmbeddingSettings
+from regard.nn.norms import NORMS
+
+
+class StackSettings(BlockSettings):
+    """A stack of blocks with its embeddings; one setting says where positions enter, wherever that is."""
+
+    layers: int = 6
+    position: Part = Part(name="sinusoidal")
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    # None: after the last block where norms stand before, nowhere where they stand after.
+    final_norm: bool | None = None
+
+
+class TransformerSettings(StackSettings):
+    """An encoder-decoder; `tied` shares vectors between source, target and output, or target and output, or none."""
+
+    decoder_layers: int | None = None
+    tied: Literal["all", "output", "none"] = "all"
+    # last: every decoder block reads the last encoder block; layerwise: its own; joint: memory and target in one go.
+    cross: Literal["last", "layerwise", "joint"] = "last"
+    output_bias: bool = False
+    copying: bool = False
+
+
+class Stack(nn.Module):
+    """Blocks, one after the other, and the norm after them."""
+
+    def __init__(self, settings: StackSettings, layers: int, depth: Depth, crossing: bool = False) -> None:
+        super().__init__()
+        settings = placed_inside(settings)
+        self.blocks = nn.ModuleList(Block(settings, depth, crossing) for _ in range(layers))
+        final = settings.place == "pre" if settings.final_norm is None else settings.final_norm
+        self.norm = make("norm", NORMS, settings.norm if final else "none", settings.width)
+
+    def each(self) -> Iterator[Block]:
+        for block in self.blocks:
+            assert isinstance(block, Block)
+            yield block
+
+    def forward(
+        self,
+        x: Float[Tensor, "R T D"],
+        scene: Scene,
+        pasts: tuple[Past, ...] | None = None,
+        sources: tuple[Memory, ...] | None = None,
+    ) -> tuple[list[Float[Tensor, "R T D"]], tuple[Past, ...]]:
+        """The outputs of all blocks, the last one normed, and what each block keeps for the next step."""
+        outputs, kept = [], []
+        for layer, block in enumerate(self.each()):
+            past = Past() if pasts is None else pasts[layer]
+            x, after = block(x, scene, past, None if sources is None else sources[layer])
+            outputs.append(x)
+            kept.append(after)
+        return [*outputs[:-1], self.norm(x, scene.real)], tuple(kept)
+
+
+class TransformerEncoder(nn.Module):
+    """Pieces to states, each of which has seen the whole text."""
+
+    def __init__(self, settings: StackSettings, vocabulary: int, depth: Depth | None = None) -> None:
+        super().__init__()
+        self.settings, self.width = settings, settings.width
+        self.embedding = Embedding(settings.embedding, vocabulary, settings.width, placed_outside(settings))
+        self.stack = Stack(settings, settings.layers, depth or Depth.alone(settings.layers))
+
+    def layers(
+        self,
+        pieces: Int[Tensor, "B T"],
+        real: Bool[Tensor, "B T"] | None = None,
+        at: At | None = None,
+        segments: Int[Tensor, "B T"] | None = None,
+    ) -> list[Float[Tensor, "B T D"]]:
+        """The states after every block."""
+        check_pieces(pieces, real, self.embedding.vocabulary)
+        scene = Scene(if_ragged(real), range(pieces.shape[1]) if at is None else at)
+        return self.stack(self.embedding(pieces, scene.at, segments), scene)[0]
+
+    def forward(
+        self,
+        pieces: Int[Tensor, "B T"],
+        real: Bool[Tensor, "B T"] | None = None,
+        at: At | None = None,
+        segments: Int[Tensor, "B T"] | None = None,
+    ) -> Float[Tensor, "B T D"]:
+        return self.layers(pieces, real, at, segments)[-1]
+
+
+class Shared(NamedTuple):
+    """What all hypotheses of a source share: each layer's keys and values, and what copying needs."""
+
+    sources: tuple[Memory, ...]
+    pieces: Int[Tensor, "B S"]
+    pointer: Memory | None
+    lengths: Int[Tensor, " B"]
+
+
+class Transformer(nn.Module):
+    """Encoder and decoder; how they meet is a setting."""
+
+    Settings = TransformerSettings
+
+    def __init__(self, settings: TransformerSettings, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self.settings, self.vocabulary = settings, vocabulary
+        layers, deep = settings.layers, settings.decoder_layers or settings.layers
+        _check(settings, vocabulary, deep)
+        self.encoder = TransformerEncoder(settings, vocabulary.source, Depth.encoder(layers, deep))
+        self.embedding = Embedding(settings.embedding, vocabulary.target, settings.width, placed_outside(settings))
+        if settings.tied == "all":
+            self.embedding.vectors = self.encoder.embedding.vectors
+            self.embedding.project = self.encoder.embedding.project
+        self.decoder = Stack(settings, deep, Depth.decoder(deep), crossing=settings.cross != "joint")
+        piece = CopyingPiece if settings.copying else NextPiece
+        tied = None if settings.tied == "none" else self.embedding
+        self.output = piece(settings.width, vocabulary.target, tied, settings.output_bias)
+        scaled = AttentionSettings.model_validate({"score": "general"})
+        self.pointer = Attention(scaled, settings.width, settings.width, explicit=True) if settings.copying else None
+
+    def encode(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None = None) -> Shared:
+        """The source as the decoder will attend to it, computed once however many steps and beams follow."""
+        real = if_ragged(real)
+        layers = self.encoder.layers(source, real)
+        chosen = [layers[-1]] * len(self.decoder.blocks)
+        if self.settings.cross == "layerwise":
+            chosen = [self.encoder.stack.norm(states, real) for states in layers[:-1]] + layers[-1:]
+        blocks = zip(self.decoder.each(), chosen, strict=True)
+        sources = tuple(block.remember(states, real) for block, states in blocks)
+        pointer = None if self.pointer is None else self.pointer.remember(layers[-1], real=real)
+        return Shared(sources, source, pointer, sources[0].lengths)
+
+    def forward(
+        self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"], real: Bool[Tensor, "B S"] | None = None
+    ) -> Decoded:
+        """What follows each prefix of the target; its first piece is the one that begins a text.
+
+        Padding of the target needs no mask: it follows the text, and nothing looks ahead.
+        """
+        check_pieces(target, None, self.vocabulary.target)
+        return self._decode(target, self.encode(source, real), None, 0)[0]
+
+    def start(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None = None) -> Start:
+        state = State(self.encode(source, real), (0, None))
+        return Start(state, first_pieces(source.shape[0], self.vocabulary.begin, source.device))
+
+    def step(self, pieces: Int[Tensor, " R"], state: State) -> tuple[Float[Tensor, "R V"], State]:
+        length, pasts = state.own
+        decoded, pasts = self._decode(pieces[:, None], state.shared, pasts, length)
+        return self.output.log_probabilities(decoded)[:, 0], State(state.shared, (length + 1, pasts))
+
+    def _decode(
+        self, target: Int[Tensor, "R T"], shared: Shared, pasts: tuple[Past, ...] | None, begin: int
+    ) -> tuple[Decoded, tuple[Past, ...]]:
+        beams = target.shape[0] // shared.pieces.shape[0]
+        scene = Scene(None, self._places(shared, begin, target.shape[1], beams), LOOK_AHEAD)
+        outputs, pasts = self.decoder(self.embedding(target, scene.at), scene, pasts, shared.sources)
+        return self._pointed(outputs[-1], shared, beams), pasts
+
+    def _places(self, shared: Shared, begin: int, length: int, beams: int) -> At:
+        """Target positions count from zero; attended to jointly with the source, they go on where it ends."""
+        if self.settings.cross != "joint":
+            return range(begin, begin + length)
+        places = torch.arange(begin, begin + length, device=shared.lengths.device)
+        return repeated(shared.lengths, beams)[:, None] + places
+
+    def _pointed(self, hidden: Float[Tensor, "R T D"], shared: Shared, beams: int) -> Decoded:
+        if self.pointer is None or shared.pointer is None:
+            return Decoded(hidden)
+        focus = self.pointer(hidden, shared.pointer)
+        return Decoded(hidden, focus.weights, repeated(shared.pieces, beams))
+
+
+def placed_outside(settings: StackSettings) -> Part:
+    """The position scheme of the embeddings: the chosen one if it acts there, else none."""
+    return settings.position if _acts(settings) == "embedding" else Part(name="none")
+
+
+def placed_inside(settings: StackSettings) -> StackSettings:
+    """The settings with the position scheme given to self-attention, if it acts there."""
+    if _acts(settings) != "attention":
+        return settings
+    attention = settings.attention.model_copy(update={"position": settings.position})
+    cross = settings.cross_attention or settings.attention
+    return settings.model_copy(update={"attention": attention, "cross_attention": cross})
+
+
+def _acts(settings: StackSettings) -> str:
+    if settings.position.name not in POSITIONS:
+        raise ConfigError(unknown("position", settings.position.name, POSITIONS))
+    return POSITIONS[settings.position.name].acts
+
+
+def _check(settings: TransformerSettings, vocabulary: Vocabulary, deep: int) -> None:
+    if settings.tied == "all" and vocabulary.source != vocabulary.target:
+        raise ConfigError(
+            f"tied = 'all' shares vectors between {vocabulary.source} source and {vocabulary.target} target pieces; "
+            "learn one joint vocabulary or set tied = 'output'."
+        )
+    if settings.copying and vocabulary.source != vocabulary.target:
+        raise ConfigError("Copying writes source pieces into the target, so both need one joint vocabulary.")
+    if settings.cross == "layerwise" and deep != settings.layers:
+        raise ConfigError(
+            f"cross = 'layerwise' pairs blocks, so {settings.layers} encoder and {deep} decoder layers must be equal."
+        )
+    if settings.cross == "joint" and settings.attention.scope.name not in ("global", "window"):
+        raise ConfigError(
+            f"cross = 'joint' attends to source and target together, where scope {settings.attention.scope.name} has "
+            "no meaning; use global or window."
+        )

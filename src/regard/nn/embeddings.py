@@ -1,0 +1,93 @@
+"""From pieces to vectors: scaled, placed, normalized, of any width, tied to what reads them back."""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.attention import POSITIONS, At, Tap, linear
+from regard.config import Part, Settings, make
+from regard.errors import ModelError
+from regard.nn.norms import LayerNorm
+
+
+class EmbeddingSettings(Settings):
+    """`width` is the vectors' own where it differs from the model's; `segments` counts kinds of segment (BERT)."""
+
+    width: int | None = None
+    scale: bool = True
+    norm: bool = False
+    epsilon: float = 1e-5
+    segments: int = 0
+    dropout: float = 0.1
+
+
+class Embedding(nn.Module):
+    """P(E[piece] sqrt(D) + position)   (Vaswani et al. 2017, 3.4-3.5)."""
+
+    def __init__(self, settings: EmbeddingSettings, vocabulary: int, width: int, position: Part) -> None:
+        super().__init__()
+        own = settings.width or width
+        self.vocabulary = vocabulary
+        self.factor = math.sqrt(width) if settings.scale else 1.0
+        self.vectors = nn.Parameter(torch.empty(vocabulary, own).normal_(0.0, own**-0.5))
+        self.project = linear(own, width, bias=False) if own != width else None
+        self.position = make("position", POSITIONS, position, width)
+        self.segments = (
+            nn.Parameter(torch.empty(settings.segments, width).normal_(0.0, 0.02)) if settings.segments else None
+        )
+        self.norm = LayerNorm(width, epsilon=settings.epsilon) if settings.norm else None
+        self.dropout = nn.Dropout(settings.dropout)
+        self.embedded = Tap("BTD")
+
+    def forward(
+        self, pieces: Int[Tensor, "B T"], at: At, segments: Int[Tensor, "B T"] | None = None
+    ) -> Float[Tensor, "B T D"]:
+        vectors_BTD = nn.functional.embedding(pieces, self.vectors)
+        if self.project is not None:
+            vectors_BTD = self.project(vectors_BTD)
+        placed_BTD = self.position.embed(vectors_BTD * self.factor, at)
+        if self.segments is not None:
+            placed_BTD = placed_BTD + self._segments(pieces, segments)
+        if self.norm is not None:
+            placed_BTD = self.norm(placed_BTD)
+        return self.dropout(self.embedded(placed_BTD))
+
+    def _segments(self, pieces: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None) -> Tensor:
+        """Every piece belongs to the first segment unless told otherwise."""
+        assert self.segments is not None
+        return self.segments[0] if segments is None else self.segments[segments]
+
+    @torch.no_grad()
+    def load(self, vectors: Float[Tensor, "V X"], rows: Int[Tensor, " V"], frozen: bool = False) -> None:
+        """Pretrained vectors for these pieces; the rest keep their random start. Frozen freezes the whole table."""
+        if vectors.shape[-1] != self.vectors.shape[-1]:
+            raise ModelError(
+                f"The pretrained vectors have width {vectors.shape[-1]}, the embedding {self.vectors.shape[-1]}; "
+                f"set embedding.width = {vectors.shape[-1]}, which is then projected to the model's width."
+            )
+        # The forward pass multiplies by sqrt(width); what was trained elsewhere is to arrive as it is.
+        self.vectors[rows] = vectors.to(self.vectors.dtype) / self.factor
+        self.vectors.requires_grad_(not frozen)
+
+
+class Readout(nn.Module):
+    """Logits E (P h) + b: the output projection, tied to an embedding or on its own."""
+
+    def __init__(self, width: int, vocabulary: int, tied: Embedding | None = None, bias: bool = False) -> None:
+        super().__init__()
+        own = width if tied is None else tied.vectors.shape[-1]
+        self.project = linear(width, own, bias=False) if own != width else None
+        self.weight = (
+            nn.Parameter(torch.empty(vocabulary, own).normal_(0.0, own**-0.5)) if tied is None else tied.vectors
+        )
+        self.bias = nn.Parameter(torch.zeros(vocabulary)) if bias else None
+        self.logits = Tap("BTV")
+
+    def reduced(self, hidden: Float[Tensor, "B T D"]) -> Float[Tensor, "B T X"]:
+        """Hidden states at the width of the vectors."""
+        return hidden if self.project is None else self.project(hidden)
+
+    def forward(self, hidden: Float[Tensor, "B T D"]) -> Float[Tensor, "B T V"]:
+        return self.logits(nn.functional.linear(self.reduced(hidden), self.weight, self.bias))

@@ -1,0 +1,318 @@
+"""Label-smoothed cross-entropy as sums that add up, however a batch is split.
+
+A loss is a total and the number of targets it counts. Whoever trains adds the totals of all parts and divides once, by
+the number of targets in all parts: a mean per part would weigh a short part like a long one.
+
+Shapes here: N positions, M of them counted, P of those in one chunk, V pieces in the vocabulary, D width.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.errors import ModelError
+
+__all__ = ["IGNORE", "Loss", "chunked_cross_entropy", "distribution_loss", "smoothed_cross_entropy"]
+
+IGNORE = -100
+"""A target that does not count, unless the caller names another number; torch's own choice."""
+
+IMPOSSIBLE = -100.0
+"""The log-probability charged for a target of probability zero, as in torch's binary cross-entropy."""
+
+CHUNK_BYTES = 2**25
+"""Logits held at once: 256 positions at a vocabulary of 32k. Half of it is 10 % slower, twice as much no faster."""
+
+CHUNK_POSITIONS = 128
+"""Fewest positions in a chunk: each chunk reads the weight and rewrites its gradient, however short it is."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Sums over the counted targets, so that the parts of a batch add up to the batch."""
+
+    total: Float[Tensor, ""]
+    """What training makes small."""
+    count: Int[Tensor, ""]
+    """How many targets were counted."""
+    nll: Float[Tensor, ""]
+    """Negative log-likelihood, unsmoothed and without gradient: exp(nll / count) is the perplexity."""
+
+    @property
+    def mean(self) -> Float[Tensor, ""]:
+        """total / count, and zero when nothing was counted."""
+        return self.total / self.count.clamp(min=1)
+
+    def __add__(self, other: "Loss") -> "Loss":
+        return Loss(self.total + other.total, self.count + other.count, self.nll + other.nll)
+
+
+def smoothed_cross_entropy(
+    logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float = 0.0, ignore: int = IGNORE
+) -> Loss:
+    """distribution_loss(log softmax(logits)), with torch's meaning of label smoothing."""
+    return distribution_loss(logits.log_softmax(-1, dtype=_wide(logits.dtype)), targets, smoothing, ignore)
+
+
+def distribution_loss(
+    log_probabilities: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float = 0.0, ignore: int = IGNORE
+) -> Loss:
+    """-(1 - e) log p(y) - e mean_v log p(v), summed over the counted targets y   (Szegedy et al. 2016, section 7).
+
+    A piece whose log-probability is -inf is impossible. Smoothing is shared out among the possible pieces only, so the
+    slots a copying model adds for the words of one text change nothing for its neighbours. An impossible target costs
+    100 nats and has no gradient.
+    """
+    _check(log_probabilities, "log-probabilities", smoothing)
+    counted = _counted(targets, ignore, *log_probabilities.shape)
+    log_MV = log_probabilities[counted.rows]
+    log_M = _picked(log_MV, counted.targets)
+    # Filling, unlike clamping, leaves the gradient of a merely unlikely piece alone and lets a NaN be seen.
+    nll_M = -log_M.masked_fill(log_M == -torch.inf, IMPOSSIBLE)
+    loss_M = (1 - smoothing) * nll_M - smoothing * _possible_mean(log_MV) if smoothing else nll_M
+    return Loss(loss_M.sum(), counted.number, nll_M.detach().sum())
+
+
+def chunked_cross_entropy(
+    hidden: Float[Tensor, "N D"],
+    weight: Float[Tensor, "V D"],
+    bias: Float[Tensor, " V"] | None,
+    targets: Int[Tensor, " N"],
+    smoothing: float = 0.0,
+    ignore: int = IGNORE,
+    chunk: int | None = None,
+) -> Loss:
+    """smoothed_cross_entropy(hidden weight^T + bias), holding the logits of one chunk of positions at a time.
+
+    Positions whose target is ignored cost nothing. `chunk` counts positions; None takes as many as fill 32 MB.
+    Differentiable once; all parameters are taken to be finite.
+    """
+    hidden, weight = _as_linear_would(hidden), _as_linear_would(weight)
+    _check(hidden, "hidden states", smoothing)
+    _check_output(hidden, weight, bias)
+    counted = _counted(targets, ignore, len(hidden), len(weight))
+    size = _chunk_size(chunk, len(weight), _wide(hidden.dtype))
+    # Inside an autograd function gradients are always off, so whether anybody wants them is asked out here.
+    learning = torch.is_grad_enabled()
+    total, nll = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
+        hidden, weight, bias, counted, smoothing, size, learning
+    )
+    return Loss(total, counted.number, nll)
+
+
+class _Counted(NamedTuple):
+    """The positions whose target counts, and those targets."""
+
+    rows: Int[Tensor, " M"]
+    targets: Int[Tensor, " M"]
+
+    @property
+    def number(self) -> Int[Tensor, ""]:
+        return torch.tensor(len(self.rows), device=self.rows.device)
+
+    def chunks(self, size: int) -> Iterator["_Counted"]:
+        return map(_Counted, torch.split(self.rows, size), torch.split(self.targets, size))
+
+
+class _ChunkedCrossEntropy(torch.autograd.Function):
+    """Loss and gradients in one sweep: the loss is a sum, so the gradient of each term is known along with it."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden: Float[Tensor, "N D"],
+        weight: Float[Tensor, "V D"],
+        bias: Float[Tensor, " V"] | None,
+        counted: _Counted,
+        smoothing: float,
+        size: int,
+        learning: bool,
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        gradients = _Gradients.zeros(hidden, weight, bias, [learning and need for need in ctx.needs_input_grad])
+        # Used again by every chunk: so much fresh memory would cost more, page by page, than the softmax.
+        buffer_PV = hidden.new_empty(min(size, len(counted.rows)), len(weight), dtype=_wide(hidden.dtype))
+        losses, nlls = [], []
+        for rows_P, targets_P in counted.chunks(size):
+            hidden_PD = hidden[rows_P]
+            logits_PV = _linear(hidden_PD, weight, bias, out=buffer_PV[: len(rows_P)])
+            loss_P, nll_P, normalizer_P = _losses_(logits_PV, targets_P, smoothing)
+            losses.append(loss_P)
+            nlls.append(nll_P)
+            if gradients.wanted:
+                gradient_PV = _gradient_(logits_PV, normalizer_P, targets_P, smoothing)
+                gradients.add(gradient_PV, rows_P, hidden_PD, weight)
+        total, nll = torch.cat(losses).sum(), torch.cat(nlls).sum()
+        ctx.save_for_backward(*gradients)
+        ctx.mark_non_differentiable(nll)
+        return total, nll
+
+    @staticmethod
+    def backward(ctx: Any, *of_outputs: Tensor) -> tuple[Tensor | None, ...]:
+        # Gradients are on during a backward pass only if that pass is itself to be differentiated.
+        if torch.is_grad_enabled():
+            raise ModelError(
+                "chunked_cross_entropy has no second derivative; "
+                "use smoothed_cross_entropy on the logits, or leave out create_graph=True."
+            )
+        of_total, _ = of_outputs
+        scaled = (None if gradient is None else gradient * of_total for gradient in ctx.saved_tensors)
+        return *scaled, None, None, None, None
+
+
+class _Gradients(NamedTuple):
+    """Of the total, with respect to whichever inputs ask for one; filled chunk by chunk."""
+
+    hidden: Float[Tensor, "N D"] | None
+    weight: Float[Tensor, "V D"] | None
+    bias: Float[Tensor, " V"] | None
+
+    @classmethod
+    def zeros(cls, hidden: Tensor, weight: Tensor, bias: Tensor | None, wanted: list[bool]) -> "_Gradients":
+        """Zeros where wanted; those that sum over positions are wide, lest a sum of many chunks lose digits."""
+        return cls(
+            torch.zeros_like(hidden) if wanted[0] else None,
+            torch.zeros_like(weight, dtype=_wide(weight.dtype)) if wanted[1] else None,
+            torch.zeros_like(bias, dtype=_wide(bias.dtype)) if bias is not None and wanted[2] else None,
+        )
+
+    @property
+    def wanted(self) -> bool:
+        return any(gradient is not None for gradient in self)
+
+    def add(
+        self,
+        gradient: Float[Tensor, "P V"],
+        rows: Int[Tensor, " P"],
+        hidden: Float[Tensor, "P D"],
+        weight: Float[Tensor, "V D"],
+    ) -> None:
+        """Take in one chunk, given the gradient with respect to its logits."""
+        narrow_PV = gradient.to(hidden.dtype)
+        if self.hidden is not None:
+            self.hidden[rows] = narrow_PV @ weight
+        if self.weight is not None:
+            _add_product_(self.weight, narrow_PV.T, hidden)
+        if self.bias is not None:
+            self.bias.add_(gradient.sum(0))
+
+
+def _linear(
+    hidden: Float[Tensor, "P D"],
+    weight: Float[Tensor, "V D"],
+    bias: Float[Tensor, " V"] | None,
+    out: Float[Tensor, "P V"],
+) -> Float[Tensor, "P V"]:
+    """hidden weight^T + bias, written to `out`."""
+    if out.dtype == hidden.dtype:
+        torch.mm(hidden, weight.T, out=out)
+    else:
+        out.copy_(hidden @ weight.T)
+    return out if bias is None else out.add_(bias)
+
+
+def _losses_(
+    logits: Float[Tensor, "P V"], targets: Int[Tensor, " P"], smoothing: float
+) -> tuple[Float[Tensor, " P"], Float[Tensor, " P"], Float[Tensor, " P"]]:
+    """log sum_v exp z_v - (1 - e) z_y - e mean_v z_v; the same for e = 0; and the normalizer sum_v exp z_v.
+
+    The logits become the numerators exp z_v of the softmax, in place.
+    """
+    logits.sub_(logits.amax(1, keepdim=True))
+    target_P = _picked(logits, targets)
+    mean_P = logits.mean(1) if smoothing else target_P
+    normalizer_P = logits.exp_().sum(1)
+    nll_P = normalizer_P.log() - target_P
+    return nll_P + smoothing * (target_P - mean_P), nll_P, normalizer_P
+
+
+def _gradient_(
+    numerators: Float[Tensor, "P V"], normalizer: Float[Tensor, " P"], targets: Int[Tensor, " P"], smoothing: float
+) -> Float[Tensor, "P V"]:
+    """softmax(z)_v - e / V - (1 - e) [v = y], the gradient with respect to the logits z, in place."""
+    gradient_PV = numerators.div_(normalizer.unsqueeze(1))
+    if smoothing:
+        gradient_PV.sub_(smoothing / gradient_PV.shape[1])
+    gradient_PV[torch.arange(len(targets), device=targets.device), targets] -= 1 - smoothing
+    return gradient_PV
+
+
+def _add_product_(total: Float[Tensor, "V D"], left: Float[Tensor, "V P"], right: Float[Tensor, "P D"]) -> None:
+    """total + left right, in place and in the total's precision."""
+    if total.dtype == right.dtype:
+        total.addmm_(left, right)
+    else:
+        total.add_(left @ right)
+
+
+def _possible_mean(log_probabilities: Float[Tensor, "M V"]) -> Float[Tensor, " M"]:
+    """mean_v log p(v) over the pieces v that are possible."""
+    impossible_MV = log_probabilities == -torch.inf
+    return log_probabilities.masked_fill(impossible_MV, 0).sum(1) / (~impossible_MV).sum(1).clamp(min=1)
+
+
+def _picked(values: Float[Tensor, "P V"], targets: Int[Tensor, " P"]) -> Float[Tensor, " P"]:
+    return values.gather(1, targets.unsqueeze(1)).squeeze(1)
+
+
+def _counted(targets: Tensor, ignore: int, positions: int, pieces: int) -> _Counted:
+    """The targets that count, each known to name a piece."""
+    if targets.is_floating_point() or targets.dtype == torch.bool:
+        raise ModelError(f"Targets of type {targets.dtype} cannot name pieces; give whole numbers (torch.int64).")
+    if targets.shape != (positions,):
+        raise ModelError(f"{positions} positions but targets of shape {list(targets.shape)}; give one per position.")
+    rows_M = (targets != ignore).nonzero().squeeze(1)
+    targets_M = targets[rows_M].long()
+    outside_M = targets_M[(targets_M < 0) | (targets_M >= pieces)]
+    if len(outside_M):
+        raise ModelError(
+            f"Target {int(outside_M[0])} names none of the {pieces} pieces, which count from 0 to {pieces - 1}; "
+            f"mark targets that should not count with {ignore}."
+        )
+    return _Counted(rows_M, targets_M)
+
+
+def _check(values: Tensor, name: str, smoothing: float) -> None:
+    if values.dim() != 2:
+        raise ModelError(
+            f"The {name} have shape {list(values.shape)}; flatten the positions into the first of two sizes."
+        )
+    if not 0 <= smoothing < 1:
+        raise ModelError(f"smoothing = {smoothing} is no share of the probability; give at least 0 and less than 1.")
+
+
+def _check_output(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+    if weight.shape[1:] != hidden.shape[1:]:
+        raise ModelError(
+            f"Hidden states of width {hidden.shape[1]} but an output weight of shape {list(weight.shape)}; "
+            "give one of shape [pieces, width]."
+        )
+    if weight.dtype != hidden.dtype:
+        raise ModelError(f"Hidden states are {hidden.dtype} but the output weight is {weight.dtype}; convert one.")
+    if bias is not None and bias.shape != weight.shape[:1]:
+        raise ModelError(f"{len(weight)} pieces but a bias of shape {list(bias.shape)}; give one number per piece.")
+
+
+def _chunk_size(chunk: int | None, pieces: int, dtype: torch.dtype) -> int:
+    """How many positions a chunk has: as asked, or as many as fill CHUNK_BYTES."""
+    if chunk is None:
+        return max(CHUNK_POSITIONS, CHUNK_BYTES // max(1, pieces * dtype.itemsize))
+    if chunk < 1:
+        raise ModelError(f"chunk = {chunk} holds no position; give 1 or more, or None to have it chosen.")
+    return chunk
+
+
+def _as_linear_would(tensor: Tensor) -> Tensor:
+    """What `F.linear` turns this into under autocast, which does not reach into an autograd function."""
+    device = tensor.device.type
+    if torch.is_autocast_enabled(device) and tensor.dtype != torch.float64:
+        return tensor.to(torch.get_autocast_dtype(device))
+    return tensor
+
+
+def _wide(dtype: torch.dtype) -> torch.dtype:
+    """The precision to sum in: float32 or better."""
+    return torch.promote_types(dtype, torch.float32)
