@@ -1,7 +1,7 @@
 """Text encoders of every family: pieces in, one state a piece out. Attention may stand before or after the layers."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -16,6 +16,7 @@ from regard.nn.norms import LayerNorm
 from regard.nn.recurrent import Recurrent, RecurrentSettings
 
 
+@runtime_checkable
 class Encoder(Protocol):
     """Whatever reads a text."""
 

@@ -1,7 +1,7 @@
 """What search, training and explanation may ask of a model, and nothing more."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -52,6 +52,7 @@ class Start(NamedTuple):
     first: Int[Tensor, " B"]
 
 
+@runtime_checkable
 class Decoder(Protocol):
     """All that generates, whatever it is made of."""
 
