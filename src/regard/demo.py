@@ -142,7 +142,7 @@ def draw(model: Transformer, string: str, out: Path) -> Path:
     grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
     for layer, weights_HTS in enumerate(layers):
         for head, axes in enumerate(grid[layer]):
-            image = axes.imshow(weights_HTS[head], vmin=0.0, vmax=1.0, cmap="viridis")
+            image = axes.imshow(weights_HTS[head].numpy(), vmin=0.0, vmax=1.0, cmap="viridis")
             axes.set_title(f"layer {layer}, head {head}", fontsize=9)
             axes.set_xticks(range(len(string) + 1), [*string, "■"])
             axes.set_yticks(range(len(answer) + 1), [*answer, "■"])

@@ -1,6 +1,6 @@
 """Models of every family, which know tensors and no text; all that generate obey one protocol."""
 
-from regard.models.build import MODELS, build
+from regard.models.build import MODELS, build, encoder
 from regard.models.convolutional import ConvolutionalSequence, ConvolutionalSettings
 from regard.models.encoders import (
     ENCODERS,
@@ -66,4 +66,5 @@ __all__ = [
     "TransformerSettings",
     "Vocabulary",
     "build",
+    "encoder",
 ]

@@ -7,6 +7,7 @@ from torch import nn
 
 from regard.errors import ConfigError, unknown
 from regard.models.convolutional import ConvolutionalSequence
+from regard.models.encoders import ENCODERS
 from regard.models.language import RecurrentLanguage, TransformerLanguage
 from regard.models.protocols import Vocabulary
 from regard.models.recurrent import RecurrentSequence
@@ -19,6 +20,15 @@ MODELS: dict[str, Any] = {
     "transformer_language": TransformerLanguage,
     "recurrent_language": RecurrentLanguage,
 }
+
+
+def encoder(name: str, settings: Mapping[str, Any], vocabulary: int) -> nn.Module:
+    """The text encoder of that name from plain settings."""
+    if name not in ENCODERS:
+        raise ConfigError(unknown("encoder", name, ENCODERS))
+    kind: Any = ENCODERS[name]
+    made: nn.Module = kind(kind.Settings.read(settings, "encoder"), vocabulary)
+    return made
 
 
 def build(name: str, settings: Mapping[str, Any], vocabulary: Vocabulary) -> nn.Module:

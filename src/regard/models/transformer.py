@@ -82,6 +82,8 @@ class Stack(nn.Module):
 class TransformerEncoder(nn.Module):
     """Pieces to states, each of which has seen the whole text."""
 
+    Settings = StackSettings
+
     def __init__(self, settings: StackSettings, vocabulary: int, depth: Depth | None = None) -> None:
         super().__init__()
         self.settings, self.width = settings, settings.width
