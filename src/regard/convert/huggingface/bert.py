@@ -1,0 +1,96 @@
+"""BERT: an encoder, with the head it was pretrained with where a file holds one   (Devlin et al. 2019)."""
+
+from typing import Annotated
+
+from pydantic import PositiveFloat, PositiveInt
+
+from regard.config import Rate
+from regard.convert.huggingface.architecture import (
+    Activation,
+    Always,
+    Architecture,
+    Config,
+    Head,
+    Left,
+    Never,
+    only,
+)
+from regard.convert.huggingface.rules import rule
+from regard.models import MaskedPiece, StackSettings, TransformerEncoder
+
+
+class BertConfig(Config):
+    """An encoder, norms after, learned positions, kinds of segment."""
+
+    vocab_size: PositiveInt = 30522
+    hidden_size: PositiveInt = 768
+    num_hidden_layers: PositiveInt = 12
+    num_attention_heads: PositiveInt = 12
+    intermediate_size: PositiveInt = 3072
+    hidden_act: Activation = "gelu"
+    hidden_dropout_prob: Rate = 0.1
+    attention_probs_dropout_prob: Rate = 0.1
+    max_position_embeddings: PositiveInt = 512
+    type_vocab_size: PositiveInt = 2
+    layer_norm_eps: PositiveFloat = 1e-12
+    position_embedding_type: Annotated[str, only("absolute")] = "absolute"
+    tie_word_embeddings: Always = True
+    is_decoder: Never = False
+    add_cross_attention: Never = False
+
+    def settings(self) -> StackSettings:
+        return StackSettings.read(
+            {
+                "width": self.hidden_size,
+                "layers": self.num_hidden_layers,
+                "attention": {"heads": self.num_attention_heads, "dropout": self.attention_probs_dropout_prob},
+                "feedforward": {"hidden": self.intermediate_size, "activation": self.hidden_act},
+                "norm": {"name": "layer", "epsilon": self.layer_norm_eps},
+                "dropout": self.hidden_dropout_prob,
+                "position": {"name": "learned", "length": self.max_position_embeddings},
+                "embedding": {
+                    "scale": False,
+                    "norm": True,
+                    "epsilon": self.layer_norm_eps,
+                    "segments": self.type_vocab_size,
+                    "dropout": self.hidden_dropout_prob,
+                },
+            }
+        )
+
+    def vocabulary(self) -> int:
+        return self.vocab_size
+
+
+def masked_piece(config: BertConfig, encoder: TransformerEncoder) -> MaskedPiece:
+    """The head that guesses hidden pieces."""
+    return MaskedPiece(config.hidden_size, encoder.embedding, config.hidden_act, config.layer_norm_eps)
+
+
+RULES = (
+    rule("bert.embeddings.word_embeddings.weight", "embedding.vectors"),
+    rule("bert.embeddings.position_embeddings.weight", "embedding.position.table"),
+    rule("bert.embeddings.token_type_embeddings.weight", "embedding.segments"),
+    rule("bert.embeddings.LayerNorm.*", "embedding.norm.*"),
+    rule("bert.encoder.layer.*.attention.self.query.*", "stack.blocks.*.attention.query.*"),
+    rule("bert.encoder.layer.*.attention.self.key.*", "stack.blocks.*.attention.key.*"),
+    rule("bert.encoder.layer.*.attention.self.value.*", "stack.blocks.*.attention.value.*"),
+    rule("bert.encoder.layer.*.attention.output.dense.*", "stack.blocks.*.attention.output.*"),
+    rule("bert.encoder.layer.*.attention.output.LayerNorm.*", "stack.blocks.*.around_attention.norm.*"),
+    rule("bert.encoder.layer.*.intermediate.dense.*", "stack.blocks.*.feedforward.inner.*"),
+    rule("bert.encoder.layer.*.output.dense.*", "stack.blocks.*.feedforward.outer.*"),
+    rule("bert.encoder.layer.*.output.LayerNorm.*", "stack.blocks.*.around_feedforward.norm.*"),
+    rule("cls.predictions.transform.dense.*", "head.transform.*"),
+    rule("cls.predictions.transform.LayerNorm.*", "head.norm.*"),
+    rule("cls.predictions.bias", "head.readout.bias"),
+    rule("cls.predictions.decoder.*", "head.readout.*"),
+)
+
+# The head for pairs of sentences, and a buffer that Transformers itself computes anew.
+LEFT = (
+    Left("bert.pooler.dense.*"),
+    Left("cls.seq_relationship.*"),
+    Left("bert.embeddings.position_ids"),
+)
+
+BERT = Architecture(BertConfig, TransformerEncoder, "bert.", RULES, LEFT, head=Head("cls.predictions.", masked_piece))

@@ -1,0 +1,147 @@
+"""Reading a model: its settings from config.json, then its parameters, every one of which has to find its place."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.convert.huggingface import folder as files
+from regard.convert.huggingface.architecture import Architecture, Config
+from regard.convert.huggingface.bert import BERT
+from regard.convert.huggingface.gpt2 import GPT2
+from regard.convert.huggingface.llama import LLAMA
+from regard.convert.huggingface.sequence import BART, MARIAN, MBART
+from regard.errors import ConfigError, ModelError, unknown
+from regard.models import StackSettings, Vocabulary
+
+ARCHITECTURES: dict[str, Architecture] = {
+    "bert": BERT,
+    "marian": MARIAN,
+    "bart": BART,
+    "mbart": MBART,
+    "gpt2": GPT2,
+    "llama": LLAMA,
+}
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A model read from elsewhere, ready to predict; `left` names the tensors that have no place in it."""
+
+    architecture: str
+    settings: StackSettings
+    vocabulary: Vocabulary | int
+    model: nn.Module
+    head: nn.Module | None
+    left: tuple[str, ...]
+
+
+def settings(config: Mapping[str, Any]) -> StackSettings:
+    """Our settings for the model a config.json describes."""
+    return _described(config)[1].settings()
+
+
+def vocabulary(config: Mapping[str, Any]) -> Vocabulary | int:
+    """How many pieces that model knows, and for what generates also which ones begin and end a text."""
+    return _described(config)[1].vocabulary()
+
+
+def read(folder: Path) -> Imported:
+    """The model in a folder of config.json and safetensors, in single precision and ready to predict."""
+    values = files.config(folder)
+    architecture, config = _described(values)
+    tensors = architecture.named(files.tensors(folder))
+    # Shapes are compared on a model without memory: what config.json claims may be larger than the machine.
+    with torch.device("meta"):
+        skeleton = _Built.of(architecture, config, tensors)
+    found = parameters(architecture, tensors, skeleton.parameters())
+    built = _Built.of(architecture, config, tensors)
+    built.fill(found)
+    left = tuple(sorted(name for name in tensors if architecture.leaves(name)))
+    return Imported(values["model_type"], config.settings(), config.vocabulary(), built.model, built.head, left)
+
+
+def parameters(
+    architecture: Architecture, tensors: Mapping[str, Tensor], ours: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
+    """Their tensors under our names, for `ours`: every parameter by name, a tied one by each of its names.
+
+    Nothing may be left over and nothing missing; a tied one is given once, and what a file has more often must agree.
+    """
+    first = {id(ours[name]): name for name in reversed(list(ours))}
+    found: dict[str, Tensor] = {}
+    for name, tensor in architecture.named(tensors).items():
+        for place, part in _placed(architecture, name, tensor, ours).items():
+            once = first[id(ours[place])]
+            if once in found and not torch.equal(found[once], part):
+                raise ModelError(f"{name!r} differs from {architecture.back(once)[0]!r}, though the model ties them.")
+            found[once] = part
+    missing = [name for name in ours if first[id(ours[name])] not in found]
+    return found | {first[id(ours[name])]: _absent(architecture, name, ours[name]) for name in missing}
+
+
+class _Built(NamedTuple):
+    model: nn.Module
+    head: nn.Module | None
+
+    @classmethod
+    def of(cls, architecture: Architecture, config: Config, tensors: Mapping[str, Tensor]) -> "_Built":
+        """The model, and the head above it if there are parameters for one; as after training."""
+        model, head = architecture.model(config.settings(), config.vocabulary()).eval(), architecture.head
+        if head is None or not any(name.startswith(head.prefix) for name in tensors):
+            return cls(model, None)
+        return cls(model, head.build(config, model).eval())
+
+    def parameters(self) -> dict[str, nn.Parameter]:
+        named = dict(self.model.named_parameters(remove_duplicate=False))
+        above = [] if self.head is None else self.head.named_parameters(remove_duplicate=False)
+        return named | {f"head.{name}": parameter for name, parameter in above}
+
+    @torch.no_grad()
+    def fill(self, found: Mapping[str, Tensor]) -> None:
+        named = self.parameters()
+        for name, tensor in found.items():
+            named[name].copy_(tensor)
+
+
+def _described(config: Mapping[str, Any]) -> tuple[Architecture, Config]:
+    name = config.get("model_type")
+    if not isinstance(name, str):
+        raise ConfigError(f"config.json: model_type is not given; Regard reads {', '.join(ARCHITECTURES)}.")
+    if name not in ARCHITECTURES:
+        raise ConfigError(f"config.json: {unknown('model_type', name, ARCHITECTURES)}")
+    return ARCHITECTURES[name], ARCHITECTURES[name].config.read(config, "config.json")
+
+
+def _placed(architecture: Architecture, name: str, tensor: Tensor, ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """One of their tensors as one or several of ours; none for what may be left behind."""
+    left, rule = architecture.leaves(name), architecture.rule(name)
+    if left is not None and left.harmless(tensor):
+        return {}
+    if rule is None or not ours.keys() >= set(places := rule.into(name)):
+        raise ModelError(f"{name!r} has no place in the model that config.json describes; correct one of the two.")
+    _check(name, tensor, rule.form.to_theirs([ours[place] for place in places]))
+    return dict(zip(places, rule.form.to_ours(tensor), strict=True))
+
+
+def _check(name: str, tensor: Tensor, expected: Tensor) -> None:
+    if tensor.shape != expected.shape:
+        raise ModelError(
+            f"{name!r} has shape {list(tensor.shape)}, in the model that config.json describes {list(expected.shape)}; "
+            "correct one of the two."
+        )
+    if not tensor.is_floating_point():
+        raise ModelError(
+            f"{name!r} holds numbers of type {tensor.dtype}, which are no parameters; give a model not quantized."
+        )
+
+
+def _absent(architecture: Architecture, name: str, like: Tensor) -> Tensor:
+    """Zeros for a parameter that may be missing."""
+    theirs = architecture.back(name)
+    if architecture.zero not in theirs:
+        raise ModelError(f"{' or '.join(map(repr, theirs))} is missing; the model that config.json describes needs it.")
+    return torch.zeros(like.shape)

@@ -1,0 +1,108 @@
+"""Llama: a decoder by itself, with rotary positions, grouped queries, RMS norms and a gate   (Touvron et al. 2023)."""
+
+from typing import Annotated, Self
+
+from pydantic import PositiveFloat, PositiveInt, model_validator
+
+from regard.config import Rate, Settings
+from regard.convert.huggingface.architecture import (
+    Activation,
+    Architecture,
+    LanguageConfig,
+    Left,
+    Nothing,
+    Piece,
+    only,
+)
+from regard.convert.huggingface.rules import rule
+from regard.models import LanguageSettings, TransformerLanguage
+
+
+class Rope(Settings):
+    """How a Llama turns its queries and keys; whatever stretches the angles is unknown here, and refused."""
+
+    rope_type: Annotated[str, only("default")] = "default"
+    rope_theta: PositiveFloat | None = None
+    partial_rotary_factor: Annotated[float, only(1.0)] = 1.0
+
+
+class LlamaConfig(LanguageConfig):
+    """RMS norms before, rotary positions in halves, grouped queries, a gate, hardly any biases."""
+
+    vocab_size: PositiveInt = 32000
+    hidden_size: PositiveInt = 4096
+    intermediate_size: PositiveInt = 11008
+    num_hidden_layers: PositiveInt = 32
+    num_attention_heads: PositiveInt = 32
+    num_key_value_heads: PositiveInt | None = None
+    head_dim: PositiveInt | None = None
+    hidden_act: Activation = "silu"
+    rms_norm_eps: PositiveFloat = 1e-6
+    bos_token_id: Piece = 1
+    eos_token_id: Piece = 2
+    tie_word_embeddings: bool = False
+    attention_bias: bool = False
+    mlp_bias: bool = False
+    attention_dropout: Rate = 0.0
+    rope_parameters: Rope | None = None
+    # Where files of Transformers 4 and before have what now stands in rope_parameters.
+    rope_theta: PositiveFloat = 10000.0
+    rope_scaling: Nothing = None
+
+    @model_validator(mode="after")
+    def _heads_fill_the_width(self) -> Self:
+        if self.head_dim is not None and self.head_dim * self.num_attention_heads != self.hidden_size:
+            raise ValueError(
+                f"head_dim = {self.head_dim} in {self.num_attention_heads} heads is not hidden_size = "
+                f"{self.hidden_size}, as Regard's heads have it"
+            )
+        return self
+
+    def settings(self) -> LanguageSettings:
+        turns = (self.rope_parameters or Rope()).rope_theta or self.rope_theta
+        return LanguageSettings.read(
+            {
+                "width": self.hidden_size,
+                "layers": self.num_hidden_layers,
+                "attention": {
+                    "heads": self.num_attention_heads,
+                    "groups": self.num_key_value_heads,
+                    "bias": self.attention_bias,
+                    "dropout": self.attention_dropout,
+                },
+                "feedforward": {
+                    "hidden": self.intermediate_size,
+                    "activation": self.hidden_act,
+                    "gated": True,
+                    "bias": self.mlp_bias,
+                },
+                "norm": {"name": "rms", "epsilon": self.rms_norm_eps},
+                "place": "pre",
+                "dropout": 0.0,
+                "position": {"name": "rotary", "layout": "halves", "base": turns},
+                "embedding": {"scale": False, "dropout": 0.0},
+                "tied": self.tie_word_embeddings,
+            }
+        )
+
+
+RULES = (
+    rule("model.embed_tokens.weight", "embedding.vectors"),
+    rule("model.layers.*.input_layernorm.weight", "decoder.blocks.*.around_attention.norm.weight"),
+    rule("model.layers.*.self_attn.q_proj.*", "decoder.blocks.*.attention.query.*"),
+    rule("model.layers.*.self_attn.k_proj.*", "decoder.blocks.*.attention.key.*"),
+    rule("model.layers.*.self_attn.v_proj.*", "decoder.blocks.*.attention.value.*"),
+    rule("model.layers.*.self_attn.o_proj.*", "decoder.blocks.*.attention.output.*"),
+    rule("model.layers.*.post_attention_layernorm.weight", "decoder.blocks.*.around_feedforward.norm.weight"),
+    # Theirs is named after what it does to the other; ours is the one with the activation, which the other gates.
+    rule("model.layers.*.mlp.gate_proj.*", "decoder.blocks.*.feedforward.inner.*"),
+    rule("model.layers.*.mlp.up_proj.*", "decoder.blocks.*.feedforward.gate.*"),
+    rule("model.layers.*.mlp.down_proj.*", "decoder.blocks.*.feedforward.outer.*"),
+    rule("model.norm.weight", "decoder.norm.weight"),
+    rule("lm_head.weight", "output.readout.weight"),
+)
+
+# The rates of rotation, which some files store though they follow from the config.
+LEFT = (Left("model.layers.*.self_attn.rotary_emb.inv_freq"), Left("model.rotary_emb.inv_freq"))
+
+LLAMA = Architecture(LlamaConfig, TransformerLanguage, "model.", RULES, left=LEFT)
