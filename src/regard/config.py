@@ -8,13 +8,16 @@ constructor: the defaults stand there and nowhere else.
 import inspect
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 
 from regard.errors import ConfigError, unknown
 
 T = TypeVar("T")
+
+# How often dropout drops.
+Rate = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Settings(BaseModel):
@@ -45,7 +48,10 @@ class Part(BaseModel):
     @classmethod
     def of(cls, choice: "str | Mapping[str, Any] | Part") -> "Part":
         """The part a name, a table or a part stands for."""
-        return choice if isinstance(choice, Part) else cls.model_validate(choice)
+        try:
+            return choice if isinstance(choice, Part) else cls.model_validate(choice)
+        except ValidationError:
+            raise ConfigError(f"{choice!r} names no part; give a name, or a table of a name and settings.") from None
 
     @property
     def options(self) -> dict[str, Any]:

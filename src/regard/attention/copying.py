@@ -12,7 +12,7 @@ class PointerGenerator(nn.Module):
     """log(g P(w) + (1 - g) sum_{j: source_j = w} a_j), g = sigmoid(W about)   (See et al. 2017, eq. 8-9).
 
     Source and target share one vocabulary of pieces, so whatever can be read can be copied. Any attention will do: all
-    that is asked of it are its weights.
+    that is asked of it are its weights, and what they leave of one (local-p, monotonic, a dead row) is generated.
     """
 
     def __init__(self, width: int) -> None:
@@ -28,11 +28,15 @@ class PointerGenerator(nn.Module):
     ) -> Float[Tensor, "B T V"]:
         """Log-probabilities of the next piece; `about` is what the gate decides by."""
         gate_BT1 = self.gate(about)
-        generated_BTV = F.logsigmoid(gate_BT1) + logits.log_softmax(-1)
-        copied_BTV = copied(weights, source, logits.shape[-1])
-        # A weight of zero has no logarithm; the floor is far below any probability a float32 softmax gives.
-        floor = torch.finfo(copied_BTV.dtype).tiny
-        return torch.logaddexp(generated_BTV, F.logsigmoid(-gate_BT1) + copied_BTV.clamp(min=floor).log())
+        generate_BT1, copy_BT1 = F.logsigmoid(gate_BT1), F.logsigmoid(-gate_BT1)
+        left_BT1 = _log(1.0 - weights.sum(-1, keepdim=True))
+        generated_BTV = torch.logaddexp(generate_BT1, copy_BT1 + left_BT1) + logits.log_softmax(-1)
+        return torch.logaddexp(generated_BTV, copy_BT1 + _log(copied(weights, source, logits.shape[-1])))
+
+
+def _log(share: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
+    """Zero has no logarithm; the floor is far below any probability a float32 softmax gives."""
+    return share.clamp(min=torch.finfo(share.dtype).tiny).log()
 
 
 def copied(weights: Float[Tensor, "B T S"], source: Int[Tensor, "B S"], vocabulary: int) -> Float[Tensor, "B T V"]:

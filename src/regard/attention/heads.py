@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from regard.attention.initialization import linear, start
 from regard.attention.masks import FREE, Mask
 from regard.attention.mechanism import Mechanism, MechanismSettings
-from regard.attention.memory import History, Memory
+from regard.attention.memory import Attended, History, Memory
 from regard.attention.outputs import OUTPUTS
 from regard.attention.places import At, Sizes
 from regard.config import Part, make
@@ -17,12 +17,12 @@ from regard.errors import ConfigError, ModelError
 
 
 class AttentionSettings(MechanismSettings):
-    """A single attention: its mechanism, and what is made of the context."""
+    """An attention: its mechanism, and what is made of the context."""
 
     output: Part = Part(name="sum")
 
 
-class HeadsSettings(MechanismSettings):
+class HeadsSettings(AttentionSettings):
     """Attention in several heads; `groups` of keys and values are shared by heads / groups of them each."""
 
     heads: int = 8
@@ -58,9 +58,9 @@ class Attention(nn.Module):
     ) -> None:
         super().__init__()
         sizes = Sizes(query, key, key if value is None else value)
-        self.output = make("output", OUTPUTS, settings.output, query, sizes.value)
-        self.mechanism = Mechanism(settings, sizes, explicit or self.output.explicit)
-        self.width = self.output.width
+        self.answer = make("output", OUTPUTS, settings.output, sizes, query, sizes.value)
+        self.mechanism = Mechanism(settings, sizes, explicit or self.answer.explicit)
+        self.width = self.answer.width
 
     def remember(
         self,
@@ -83,7 +83,8 @@ class Attention(nn.Module):
     ) -> Focus:
         attended = self.mechanism(query[:, None], memory, mask, at, history)
         weights = None if attended.weights is None else attended.weights[:, 0]
-        return Focus(self.output(attended, query, memory), attended.history, weights)
+        context = self.answer.gather(attended, memory)[:, 0]
+        return Focus(self.answer.finish(context, query), attended.history, weights)
 
 
 class MultiHeadAttention(nn.Module):
@@ -102,7 +103,8 @@ class MultiHeadAttention(nn.Module):
         # DeepNorm's gain is for what passes through, not for what decides where to look.
         self.value = linear(memory or width, shared, settings.bias, settings.initial, settings.gain)
         self.output = linear(width, width, settings.bias, settings.initial, settings.gain)
-        self.mechanism = Mechanism(settings, sizes, explicit)
+        self.answer = make("output", OUTPUTS, settings.output, sizes, width, width)
+        self.mechanism = Mechanism(settings, sizes, explicit or self.answer.explicit)
 
     def remember(
         self,
@@ -135,21 +137,45 @@ class MultiHeadAttention(nn.Module):
                 f"Queries have width {query.shape[-1]}, this attention was built for {self.query.in_features}."
             )
         attended = self.mechanism(_into_heads(self.query(query), self.heads), memory, mask, at, history)
-        output: Tensor = self.output(attended.context.transpose(1, 2).flatten(2))
-        return output, attended.history
+        return self._answered(attended, query, memory), attended.history
 
+    def _answered(self, attended: Attended, query: Tensor, memory: Memory) -> Float[Tensor, "R Q D"]:
+        heads_RHQW = self.answer.gather(attended, memory)
+        return self.answer.finish(self.output(heads_RHQW.transpose(1, 2).flatten(2)), query)
 
     def joint(
         self, query: Float[Tensor, "R Q D"], shared: Memory, own: Memory, mask: Mask = FREE, at: At | None = None
     ) -> Float[Tensor, "R Q D"]:
         """Attention over a source's memory and a hypothesis's own as if they were one."""
+        if self.answer.explicit:
+            raise ModelError(
+                f"Output {type(self.answer).__name__} reads the values and scores of one memory and cannot take two "
+                "memories for one; choose another."
+            )
         attended = self.mechanism.joint(_into_heads(self.query(query), self.heads), shared, own, mask, at)
-        output: Tensor = self.output(attended.context.transpose(1, 2).flatten(2))
-        return output
+        return self._answered(attended, query, shared)
 
 
 class AttentionPooling(nn.Module):
-    """A learned query asks each text for one vector   (Yang et al. 2016, eq. 5-7): static weights, made once a text."""
+    """A learned query asks each text for one vector   (Yang et al. 2016, eq. 5-7).
+
+    Its weights are static: computed once from the whole text, whoever uses the vector and how often. A decoder's
+    attention is dynamic: recomputed for each step from the decoder's state.
+
+    >>> from regard.attention import record
+    >>> text, steps = torch.randn(1, 5, 4), torch.randn(3, 1, 1, 4)      # five states; three decoding steps
+    >>> static = AttentionPooling(AttentionSettings.of(score="additive"), width=4)
+    >>> with record(static) as seen:
+    ...     vectors = [static(text) for step in steps]                    # the step does not come into it
+    >>> [torch.equal(seen[0].tensor, later.tensor) for later in seen[1:]]
+    [True, True]
+    >>> dynamic = Attention(AttentionSettings.of(score="additive"), query=4, key=4)
+    >>> memory = dynamic.remember(text)
+    >>> with record(dynamic) as seen:
+    ...     vectors = [dynamic(step, memory).output for step in steps]    # the step asks
+    >>> [torch.equal(seen[0].tensor, later.tensor) for later in seen[1:]]
+    [False, False]
+    """
 
     def __init__(self, settings: AttentionSettings, width: int, queries: int = 1) -> None:
         super().__init__()

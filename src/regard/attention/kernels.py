@@ -10,8 +10,9 @@ Forward and backward agree within 1e-5 (float32) and 1e-10 (float64), relative t
 since its mask comes from a counter and not from the kernel.
 """
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -19,21 +20,29 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.attention.normalizers import Softmax, filled
-from regard.attention.places import At, Place, part
+from regard.attention.normalizers import Softmax
+from regard.attention.places import Place, part
 from regard.attention.positions import Position
 from regard.attention.problem import Problem, sizes_of
 from regard.attention.scopes import Scope
 from regard.attention.scores import Product
-from regard.errors import ConfigError, ModelError, unknown
+from regard.errors import ModelError
 
-# Above this many weights in one call the chunked kernel saves more than it costs.
-MANY_WEIGHTS = 1 << 24
-# Above this many entries a dense mask or bias for the fused kernel costs more than chunks do.
-MANY_MASKED = 1 << 24
-CHUNK_ROWS = 256
-CHUNK_COLUMNS = 512
-CHUNK_WEIGHTS = 1 << 20
+# Chosen by `benchmarks/kernels.py` on a CPU, for training with dropout. Weights in one call above which chunks win: the
+# plain formulas are up to twice as fast at 2^21 weights; at 2^23 each of their tensors (32 MB) costs fresh pages, and
+# chunks are 1.4 to 2.5 times as fast with look-ahead, about even without, and take a fraction of the memory.
+MANY_WEIGHTS = 1 << 22
+# The same for the numbers of a score that makes a vector of every pair.
+MANY_NUMBERS = 1 << 25
+# Entries of a mask or bias above which drawing it for the fused kernel costs more time and memory than chunks do, and
+# the share of pairs in view below which chunks, which skip the rest, are faster whatever the size.
+MANY_MASKED = 1 << 22
+FEW_IN_VIEW = 0.5
+# Blocks that stay in the cache, and hold fewer pairs where batch, heads or the score's own vectors make each cost more.
+CHUNK_ROWS = 128
+CHUNK_COLUMNS = 256
+CHUNK_NUMBERS = 1 << 20
+CHUNK_LEAST = 16
 
 
 @dataclass(frozen=True)
@@ -82,6 +91,8 @@ def fused(problem: Problem) -> Result:
 def chunked(problem: Problem) -> Result:
     """Online softmax over blocks of keys   (Milakov and Gimelshein 2018; Dao et al. 2022), recomputed in backward."""
     parameters = tuple(problem.formula.parameters())
+    # Rows are numbered once for all blocks.
+    problem = replace(problem, rows=problem.row_numbers)
     context, lse = _Chunked.apply(problem, problem.query, problem.keys, problem.values, *parameters)  # type: ignore[no-untyped-call]
     return Result(context, lse=lse)
 
@@ -93,8 +104,6 @@ def run(problem: Problem, name: str = "auto") -> Result:
     """The context by the kernel of that name, or by the cheapest that can."""
     if name == "auto":
         return KERNELS[cheapest(problem)](problem)
-    if name not in KERNELS:
-        raise ConfigError(unknown("kernel", name, [*KERNELS, "auto"]))
     reason = REFUSALS[name](problem)
     if reason:
         raise ModelError(f"The {name} kernel cannot compute {reason}; choose kernel 'reference' or 'auto'.")
@@ -102,13 +111,12 @@ def run(problem: Problem, name: str = "auto") -> Result:
 
 
 def cheapest(problem: Problem) -> str:
-    """Fused where it can; chunked where weights are many; else reference."""
-    batch, heads, queries, keys = sizes_of(problem)
-    if not fused_refuses(problem) and not (_needs_dense(problem) and batch * queries * keys > MANY_MASKED):
-        return "fused"
-    if not chunked_refuses(problem) and batch * heads * queries * keys > MANY_WEIGHTS:
-        return "chunked"
-    return "reference"
+    """Fused where it can, unless a mask hides most of its work; chunked where weights are many; else reference."""
+    if not fused_refuses(problem):
+        return "chunked" if _wasteful(problem) else "fused"
+    weights = math.prod(sizes_of(problem))
+    many = weights > MANY_WEIGHTS or weights * _per_pair(problem) > MANY_NUMBERS
+    return "chunked" if many and not chunked_refuses(problem) else "reference"
 
 
 def fused_refuses(problem: Problem) -> str:
@@ -148,15 +156,14 @@ REFUSALS: dict[str, Callable[[Problem], str]] = {
 
 def used_weights(problem: Problem, lse: Float[Tensor, "B H Q"]) -> Float[Tensor, "B H Q K"]:
     """exp(score - lse), masked: the weights that a fused or chunked kernel put on the values."""
-    place = problem.whole
-    return problem.used(_softmax_block(problem, problem.query, problem.keys, place, lse), problem.query, place)
+    query, place = problem.query, problem.whole
+    weights = _exponentials(problem.scores(query, problem.keys, place), problem.allowed(query, place), lse)
+    return problem.used(weights, query, place)
 
 
-def _softmax_block(problem: Problem, query: Tensor, keys: Tensor, place: Place, lse: Tensor) -> Tensor:
-    scores = problem.scores(query, keys, place)
-    allowed = problem.allowed(query, place)
-    weights = (filled(scores, allowed) - lse[..., None]).exp()
-    return weights if allowed is None else weights * allowed
+def _exponentials(scores: Tensor, allowed: Tensor | None, lse: Tensor) -> Tensor:
+    weights = (scores - lse[..., None]).exp_()
+    return weights if allowed is None else torch.where(allowed, weights, 0.0)
 
 
 # --- fused ---------------------------------------------------------------------------------------------------------
@@ -183,6 +190,14 @@ def _varied(problem: Problem) -> str:
     """The fused kernel takes one mask for all; a scope that draws its own from the query is not for it."""
     restricts = type(problem.formula.scope).restrict is not Scope.restrict
     return f"a scope that follows the query ({type(problem.formula.scope).__name__})" if restricts else ""
+
+
+def _wasteful(problem: Problem) -> bool:
+    """Whether the fused kernel would need a large mask drawn, or compute mostly what a mask hides."""
+    if not _needs_dense(problem):
+        return False
+    batch, _, queries, keys = sizes_of(problem)
+    return batch * queries * keys > MANY_MASKED or _in_view(problem) < FEW_IN_VIEW * queries * keys
 
 
 def _needs_dense(problem: Problem) -> bool:
@@ -260,15 +275,38 @@ def _first_derivative_only(kernel: str) -> None:
 def _blocks(problem: Problem) -> list[tuple[slice, list[slice]]]:
     """Stretches of rows, each with the stretches of keys that the mask's band lets it see."""
     batch, heads, queries, _ = sizes_of(problem)
-    rows = max(1, min(CHUNK_ROWS, CHUNK_WEIGHTS // (batch * heads * CHUNK_COLUMNS)))
-    stretches = [slice(start, min(start + rows, queries)) for start in range(0, queries, rows)]
-    return [(stretch, _columns(problem, part(problem.at_query, stretch))) for stretch in stretches]
+    pairs = CHUNK_NUMBERS // (batch * heads * _per_pair(problem))
+    high = min(CHUNK_ROWS, queries, max(CHUNK_LEAST, _even(math.isqrt(pairs))))
+    wide = min(CHUNK_COLUMNS, max(CHUNK_LEAST, _even(pairs // high)))
+    return [(rows, _stretches(_visible(problem, rows), wide)) for rows in _stretches(slice(0, queries), high)]
 
 
-def _columns(problem: Problem, at: At) -> list[slice]:
-    visible = problem.mask.visible(at, problem.at_key)
-    starts = range(visible.start, visible.stop, CHUNK_COLUMNS)
-    return [slice(start, min(start + CHUNK_COLUMNS, visible.stop)) for start in starts]
+def _even(size: int) -> int:
+    """The power of two at or below this size: matrices of odd sizes multiply slowly."""
+    return 1 << max(0, size.bit_length() - 1)
+
+
+def _per_pair(problem: Problem) -> int:
+    """How many numbers a pair takes: a score that is no product may hold a vector as wide as a prepared key."""
+    return 1 if isinstance(problem.formula.score, Product) else problem.keys.shape[-1]
+
+
+def _visible(problem: Problem, rows: slice) -> slice:
+    return problem.mask.visible(part(problem.at_query, rows), problem.at_key)
+
+
+def _in_view(problem: Problem) -> int:
+    """How many pairs the blocks hold."""
+    return sum(_size(rows) * sum(map(_size, columns)) for rows, columns in _blocks(problem))
+
+
+def _size(stretch: slice) -> int:
+    return stretch.stop - stretch.start
+
+
+def _stretches(whole: slice, size: int) -> list[slice]:
+    starts = range(whole.start, whole.stop, size)
+    return [slice(start, min(start + size, whole.stop)) for start in starts]
 
 
 class _Chunked(torch.autograd.Function):
@@ -311,14 +349,14 @@ def _forward_rows(problem: Problem, query: Tensor, rows: slice, columns: list[sl
     for stretch in columns:
         place = problem.place(rows, stretch)
         scores, allowed = problem.scores(query, problem.keys[:, :, stretch], place), problem.allowed(query, place)
-        scores = filled(scores, allowed)
+        scores = scores if allowed is None else torch.where(allowed, scores, -torch.inf)
+        # The peak starts finite and only grows, so a masked score can never be infinity minus infinity.
         higher = torch.maximum(peak, scores.amax(-1, keepdim=True))
-        weights = (scores - higher).exp()
-        weights = weights if allowed is None else weights * allowed
-        shrink = (peak - higher).exp()
-        total = total * shrink + weights.sum(-1, keepdim=True)
+        weights = (scores - higher).exp_()
+        shrink = (peak - higher).exp_()
+        total.mul_(shrink).add_(weights.sum(-1, keepdim=True))
         used = problem.used(weights, query, place)
-        context = context * shrink + problem.mixed(used, problem.values[:, :, stretch], place)
+        context.mul_(shrink).add_(problem.mixed(used, problem.values[:, :, stretch], place))
         peak = higher
     # A dead row has no sum: it gives zeros, and an infinite log-sum-exp makes its weights zero again later.
     alive = total > 0
@@ -335,11 +373,10 @@ def _backward_block(
     with torch.enable_grad():
         query, keys, values = (tensor.detach().requires_grad_() for tensor in inputs)
         scores, allowed = problem.scores(query, keys, place), problem.allowed(query, place)
-        weights = (filled(scores.detach(), allowed) - lse[..., None]).exp()
-        weights = (weights if allowed is None else weights * allowed).requires_grad_()
+        weights = _exponentials(scores.detach(), allowed, lse).requires_grad_()
         context = problem.mixed(problem.used(weights, query, place), values, place)
     onward = torch.autograd.grad(context, [weights, query, values, *learned], gradient, allow_unused=True)
-    d_scores = weights.detach() * (onward[0] - delta[..., None])
+    d_scores = (onward[0] - delta[..., None]).mul_(weights.detach())
     back = torch.autograd.grad(scores, [query, keys, *learned], d_scores, allow_unused=True)
     found = [_sum(onward[1], back[0]), back[1], onward[2]]
     later = iter([_sum(first, second) for first, second in zip(onward[3:], back[2:], strict=True)])

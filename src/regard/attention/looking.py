@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from regard.attention.beams import spread_back
 from regard.attention.kernels import Result, used_weights
 from regard.attention.problem import Problem
 from regard.attention.taps import Check, Record, Selection, Tap
@@ -12,6 +13,11 @@ from regard.attention.taps import Check, Record, Selection, Tap
 @torch.no_grad()
 def look(scores: Tap, weights: Tap, problem: Problem, result: Result) -> None:
     """Hand each watcher exactly what it asked for; nothing of it enters the graph."""
+    with torch.autocast(problem.query.device.type, enabled=False):
+        _look(scores, weights, problem, result)
+
+
+def _look(scores: Tap, weights: Tap, problem: Problem, result: Result) -> None:
     for watch, step in scores.asked():
         watch.seen.append(Record(scores.name, step, _scores(problem, result, watch.selection), scores.axes))
     for watch, step in weights.asked():
@@ -23,35 +29,40 @@ def look(scores: Tap, weights: Tap, problem: Problem, result: Result) -> None:
 
 def _scores(problem: Problem, result: Result, selection: Selection) -> Float[Tensor, "B H Q K"]:
     if result.scores is not None:
-        return _picked(result.scores, selection)
+        return _picked(result.scores, problem, selection)
     narrow = _narrow(problem, selection)
     return narrow.scores(narrow.query, narrow.keys, narrow.whole)
 
 
 def _weights(problem: Problem, result: Result, selection: Selection) -> tuple[Float[Tensor, "B H Q K"], Check]:
-    narrow = _narrow(problem, selection)
+    narrow, context = _narrow(problem, selection), _picked(result.context, problem, selection)
     if result.used is not None:
-        used = _picked(result.used, selection)
-    else:
-        used = used_weights(narrow, _log_sum(narrow, result, selection))
-    return used, check(narrow, used, _picked(result.context, selection))
+        used = _picked(result.used, problem, selection)
+        return used, check(narrow, used, context)
+    lse = _log_sum(narrow, problem, result, selection)
+    used = used_weights(narrow, lse)
+    # What scores and log-sum-exp lose to rounding grows with them; that of a dead row is infinite and loses nothing.
+    size = lse.masked_fill(lse.isinf(), 0.0).abs().max().clamp(min=1.0)
+    return used, check(narrow, used, context, float(size))
 
 
-def _log_sum(narrow: Problem, result: Result, selection: Selection) -> Float[Tensor, "B H Q"]:
+def _log_sum(narrow: Problem, problem: Problem, result: Result, selection: Selection) -> Float[Tensor, "B H Q"]:
     if result.lse is not None:
-        return _picked(result.lse[..., None], selection).squeeze(-1)
+        return _picked(result.lse[..., None], problem, selection).squeeze(-1)
     scores, allowed = narrow.scores(narrow.query, narrow.keys, narrow.whole), narrow.allowed(narrow.query, narrow.whole)
     return (scores if allowed is None else scores.masked_fill(~allowed, -torch.inf)).logsumexp(-1)
 
 
-def check(problem: Problem, used: Float[Tensor, "B H Q K"], context: Float[Tensor, "B H Q W"]) -> Check:
+def check(
+    problem: Problem, used: Float[Tensor, "B H Q K"], context: Float[Tensor, "B H Q W"], size: float = 1.0
+) -> Check:
     """Rows sum to what the scope promises, nothing lies on padding, and weights x values is what came out."""
     place = problem.whole
     allowed = problem.mask.block(place)
-    rebuilt_BHQW = problem.mixed(used, problem.values, place)
+    rebuilt_BHQW = problem.mixed(used.to(problem.values.dtype), problem.values, place)
     distance = float((rebuilt_BHQW - context).abs().max()) / max(1.0, float(context.abs().max()))
     padding = 0.0 if allowed is None else float((used * ~allowed).abs().max())
-    tolerance = max(1e-4, 4 * torch.finfo(used.dtype).eps)
+    tolerance = max(1e-4, 4 * torch.finfo(context.dtype).eps, 4 * torch.finfo(used.dtype).eps * size)
     return Check(_row_error(problem, used, allowed), padding, distance, tolerance)
 
 
@@ -64,27 +75,27 @@ def explicit_check(used: Float[Tensor, "B H Q K"], allowed: Bool[Tensor, "B H Q 
 
 def _row_error(problem: Problem, used: Float[Tensor, "B H Q K"], allowed: Tensor | None) -> float:
     """How far the rows' sums stray; under dropout they are one only on average, so only signs are held to account."""
-    negative = max(0.0, float((-used).max()))
+    negative = (-used).max().clamp(min=0.0)
     if problem.dropout is not None:
-        return negative
+        return float(negative)
     sums_BHQ = used.sum(-1)
     if problem.formula.scope.total == "at most one":
-        return max(negative, float((sums_BHQ - 1.0).max()))
+        return float(torch.maximum(negative, (sums_BHQ - 1.0).max()))
     alive = 1.0 if allowed is None else allowed.any(-1).to(used.dtype)
-    return max(negative, float((sums_BHQ - alive).abs().max()))
+    return float(torch.maximum(negative, (sums_BHQ - alive).abs().max()))
 
 
 def _narrow(problem: Problem, selection: Selection) -> Problem:
     batch, heads, queries, _ = problem.query.shape
-    if selection.examples is None and selection.heads is None and selection.rows is None:
-        return problem
-    device = problem.query.device
-    return problem.narrowed(
-        selection.index("H", heads, device), selection.index("Q", queries, device), selection.index("B", batch, device)
-    )
+    if problem.beams == 1 and selection.examples is None and selection.heads is None and selection.rows is None:
+        return problem.widened()
+    device, beams = problem.query.device, problem.beams
+    chosen_H, chosen_Q = selection.index("H", heads, device), selection.index("Q", queries // beams, device)
+    return problem.narrowed(chosen_H, chosen_Q, selection.index("B", batch * beams, device)).widened()
 
 
-def _picked(tensor: Float[Tensor, "B H Q X"], selection: Selection) -> Tensor:
+def _picked(tensor: Float[Tensor, "B H Q X"], problem: Problem, selection: Selection) -> Tensor:
+    tensor = spread_back(tensor, problem.beams)
     for dimension, axis in enumerate("BHQ"):
         if selection.along(axis) is not None:
             tensor = tensor.index_select(dimension, selection.index(axis, tensor.shape[dimension], tensor.device))

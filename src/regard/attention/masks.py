@@ -64,6 +64,7 @@ class Mask:
 
     def dense(self, queries: int, keys: int) -> Bool[Tensor, "#B #H Q K"]:
         """The whole mask for positions counted from zero."""
+        self._check_drawable(queries, keys)
         block = self.block(Place(range(queries), range(keys), slice(0, queries), slice(0, keys), self._device()))
         if block is None:
             return torch.ones(1, 1, queries, keys, dtype=torch.bool)
@@ -86,6 +87,13 @@ class Mask:
             return self.draw(self.pairs.shape[-2], self.pairs.shape[-1])
         keys = 8 if self.keys is None else self.keys.shape[-1]
         return self.draw(keys if self.banded else 1, keys)
+
+    def _check_drawable(self, queries: int, keys: int) -> None:
+        held = [part for part in (self.keys, self.pairs) if part is not None]
+        rows = 1 if self.pairs is None else self.pairs.shape[2]
+        if any(part.shape[-1] != keys for part in held) or rows not in (1, queries):
+            sizes = " and ".join(str(tuple(part.shape)) for part in held)
+            raise ModelError(f"A mask of shape {sizes} cannot be drawn for {queries} queries and {keys} keys.")
 
     def _device(self) -> torch.device:
         drawn = self.keys if self.keys is not None else self.pairs
@@ -129,7 +137,7 @@ LOOK_AHEAD = Mask(after=0)
 
 def padding(lengths: Int[Tensor, " B"], size: int | None = None) -> Mask:
     """Keys beyond each example's length may not be attended."""
-    longest = int(lengths.max())
+    longest = int(lengths.max()) if lengths.numel() else 0
     if longest < 1:
         raise ModelError("Every length is 0, so no row may attend to anything; drop the empty examples.")
     size = longest if size is None else size
@@ -180,6 +188,11 @@ def _checked(allowed: Tensor, shape: str, dimensions: int | None) -> Tensor:
 def _both(first: Tensor | None, second: Tensor | None) -> Tensor | None:
     if first is None or second is None:
         return second if first is None else first
+    if any(one != other and 1 not in (one, other) for one, other in zip(first.shape, second.shape, strict=True)):
+        raise ModelError(
+            f"Masks of shapes {tuple(first.shape)} and {tuple(second.shape)} cannot be joined; make their sizes equal, "
+            "or 1 where all share them."
+        )
     return first & second
 
 

@@ -4,7 +4,7 @@ Heads are folded into the second dimension throughout; what projects into heads 
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import torch
 from jaxtyping import Bool, Float
@@ -26,7 +26,7 @@ from regard.attention.scopes import SCOPES
 from regard.attention.scores import SCORES, Product
 from regard.attention.taps import Tap
 from regard.config import Part, Settings, make
-from regard.errors import ConfigError, ModelError
+from regard.errors import ConfigError, ModelError, unknown
 
 
 class MechanismSettings(Settings):
@@ -40,7 +40,7 @@ class MechanismSettings(Settings):
     kernel: str = "auto"
 
     @classmethod
-    def of(cls, **choices: Any) -> "MechanismSettings":
+    def of(cls, **choices: Any) -> Self:
         """Settings from names, tables or parts, as a recipe would give them."""
         return cls.read(choices)
 
@@ -57,7 +57,7 @@ class Mechanism(nn.Module):
         self.position = make("position", POSITIONS, settings.position, sizes.key, sizes.heads)
         self.dropout = checked_rate(settings.dropout)
         self.recurrent = self.score.recurrent or self.scope.recurrent
-        self.queries, self.keys, self.values = Tap("BHQE"), Tap("BHKE"), Tap("BHKE")
+        self.queries, self.keys, self.values = Tap("BHQE"), Tap("BGKE"), Tap("BGKE")
         self.scores, self.weights, self.context = Tap("BHQK"), Tap("BHQK"), Tap("BHQE")
         refuse_nonsense(self)
 
@@ -74,8 +74,8 @@ class Mechanism(nn.Module):
     ) -> Memory:
         """Keys and values prepared once, to be attended to any number of times."""
         at = range(keys.shape[2]) if at is None else at
-        check_memory(keys, values, real, self.sizes)
-        prepared = self.score.prepare(self.position.rotate(self.keys(keys), at))
+        check_memory(keys, values, real, at, self.sizes)
+        prepared = self.score.prepare(self.keys(self.position.rotate(keys, at)))
         return Memory(prepared, self.values(values), real, at)
 
     def forward(
@@ -88,23 +88,26 @@ class Mechanism(nn.Module):
     ) -> Attended:
         """Rows may be several beams of each source in memory, side by side: they share its keys and values."""
         at = range(query.shape[2]) if at is None else at
-        check_query(query, memory, mask, self.sizes)
+        check_query(query, memory, mask, at, self.sizes)
         query = self.queries(self.position.rotate(query, at))
         beams = query.shape[0] // memory.keys.shape[0]
-        if beams == 1:
-            problem = self._problem(query, memory, mask, at, history)
-            return self._one_by_one(problem) if self.recurrent and problem.queries > 1 else self._at_once(problem)
-        if self.recurrent and query.shape[2] > 1:
-            raise ModelError("A mechanism that looks back takes beams one step at a time; give one query per beam.")
-        # Several beams become several rows of one query, so that the memory is never copied.
-        places = fold_places(at, query.shape[0], beams, query.device)
-        folded = self._problem(fold(query, beams), memory, fold_mask(mask), places, fold_history(history, beams))
-        return unfold(self._at_once(folded), beams)
+        if beams > 1:
+            attended = self._folded(query, memory, mask, at, history)
+        elif self.recurrent and query.shape[2] > 1:
+            attended = self._one_by_one(self._problem(query, memory, mask, at, history))
+        else:
+            attended = self._at_once(self._problem(query, memory, mask, at, history))
+        return replace(attended, context=self.context(attended.context))
 
     def joint(
         self, query: Float[Tensor, "R H Q E"], shared: Memory, own: Memory, mask: Mask = FREE, at: At | None = None
     ) -> Attended:
         """One softmax over two memories: what the beams of a source share, and what each row has of its own."""
+        if self.recurrent or self.score.counts or self.scope.counts:
+            raise ModelError(
+                f"score {self.settings.score} and scope {self.settings.scope} go by the number or the past of a "
+                "memory's keys and cannot take two memories for one; choose others."
+            )
         if shared.keys.shape[0] == own.keys.shape[0]:
             return self(query, shared.extend(own), mask, at)
         at = range(query.shape[2]) if at is None else at
@@ -146,9 +149,17 @@ class Mechanism(nn.Module):
         else:
             result = kernels.run(problem, self.settings.kernel)
         look(self.scores, self.weights, problem, result)
-        context = self.context(result.context)
         history = self._history(problem, result) if self.recurrent else None
-        return Attended(context, history, result.used, result.scores)
+        return Attended(result.context, history, result.used, result.scores)
+
+    def _folded(self, query: Tensor, memory: Memory, mask: Mask, at: At, history: History | None) -> Attended:
+        """Several beams as several rows of one query, so that the memory is never copied."""
+        beams = query.shape[0] // memory.keys.shape[0]
+        if self.recurrent and query.shape[2] > 1:
+            raise ModelError("A mechanism that looks back takes beams one step at a time; give one query per beam.")
+        places = fold_places(at, query.shape[0], beams, query.device)
+        folded = self._problem(fold(query, beams), memory, fold_mask(mask), places, fold_history(history, beams))
+        return unfold(self._at_once(replace(folded, beams=beams)), beams)
 
     def _one_by_one(self, problem: Problem) -> Attended:
         """Queries in turn, each seeing the weights of the one before; dropout and taps as for the whole."""
@@ -161,7 +172,7 @@ class Mechanism(nn.Module):
         if self.weights.replaced:
             whole = self._reweighted(problem, whole)
         look(self.scores, self.weights, problem, whole)
-        return Attended(self.context(whole.context), history, whole.used, whole.scores)
+        return Attended(whole.context, history, whole.used, whole.scores)
 
     def _step_scores(self, step: Problem) -> Float[Tensor, "B H 1 K"]:
         scores = step.scores(step.query, step.keys, step.whole)
@@ -169,12 +180,12 @@ class Mechanism(nn.Module):
 
     def _replaced(self, problem: Problem) -> Result:
         """The reference kernel with somebody else's scores or weights in their places."""
-        scores = self.scores.replace(problem.scores(problem.query, problem.keys, problem.whole))
-        return self._reweighted(problem, kernels.from_scores(problem, scores))
+        scores = self.scores.replace(spread_back(problem.whole_scores(), problem.beams))
+        return self._reweighted(problem, kernels.from_scores(problem, fold(scores, problem.beams)))
 
     def _reweighted(self, problem: Problem, result: Result) -> Result:
         assert result.used is not None
-        used = self.weights.replace(result.used)
+        used = fold(self.weights.replace(spread_back(result.used, problem.beams)), problem.beams)
         return replace(result, used=used, context=problem.mixed(used, problem.values, problem.whole))
 
     def _history(self, problem: Problem, result: Result) -> History:
@@ -208,6 +219,18 @@ def refuse_nonsense(mechanism: Mechanism) -> None:
         raise ConfigError(
             f"position rotary acts through a product of query and key, which score {settings.score.name} is not; "
             "choose dot, scaled_dot, cosine, or another position."
+        )
+    _refuse_kernel(mechanism)
+
+
+def _refuse_kernel(mechanism: Mechanism) -> None:
+    name = mechanism.settings.kernel
+    if name not in ("auto", *kernels.KERNELS):
+        raise ConfigError(unknown("kernel", name, ["auto", *kernels.KERNELS]))
+    if name not in ("auto", "reference") and (mechanism.explicit or mechanism.recurrent):
+        raise ConfigError(
+            f"kernel {name} never holds the weights themselves, which this output, or a mechanism that looks back at "
+            "them, needs; choose kernel 'reference' or 'auto'."
         )
 
 

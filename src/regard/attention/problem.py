@@ -7,7 +7,7 @@ context = used v + mix(used)
 """
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -41,6 +41,15 @@ class Formula:
         for module in self.modules():
             yield from module.parameters()
 
+    def changed(self, change: Callable[[Tensor], Tensor]) -> "Formula":
+        """The same parts with every parameter changed, beside the originals."""
+        return Formula(
+            _changed(self.score, change),
+            _changed(self.scope, change),
+            _changed(self.normalizer, change),
+            _changed(self.position, change),
+        )
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -58,6 +67,8 @@ class Problem:
     dropout: Dropout | None = None
     # The number of each row, example and head among those of the whole call, for the dropout's counter.
     rows: Int[Tensor, "B H Q"] | None = None
+    # How many beams of each example stand side by side as its queries.
+    beams: int = 1
 
     @property
     def queries(self) -> int:
@@ -92,7 +103,9 @@ class Problem:
         """Which keys are in view, drawn out in full."""
         allowed = self.allowed(self.query, self.whole)
         shape = (*self.query.shape[:3], self.keys.shape[2])
-        return torch.ones(shape, dtype=torch.bool, device=self.query.device) if allowed is None else allowed.expand(shape)
+        if allowed is None:
+            return torch.ones(shape, dtype=torch.bool, device=self.query.device)
+        return allowed.expand(shape)
 
     def used(self, weights: Float[Tensor, "B H Q K"], query: Tensor, place: Place) -> Float[Tensor, "B H Q K"]:
         """Normalized weights as they multiply the values."""
@@ -119,22 +132,37 @@ class Problem:
         return torch.arange(batch * heads * queries, device=self.query.device).view(batch, heads, queries)
 
     def narrowed(self, heads: Tensor, rows: Tensor, examples: Tensor) -> "Problem":
-        """The same call for some examples, heads and rows only, at a cost that grows with what is asked."""
-        group = self.query.shape[1] // self.keys.shape[1]
-        grid = (examples[:, None, None], heads[None, :, None], rows[None, None, :])
+        """The same call for some examples, heads and rows only, at a cost that grows with what is asked.
+
+        Each beam counts as an example, as it does for whoever asks.
+        """
+        sources, beam = examples // self.beams, examples % self.beams
+        places_BQ = beam[:, None] * (self.queries // self.beams) + rows
+        grid = (sources[:, None, None], heads[None, :, None], places_BQ[:, None, :])
+        shared = (sources[:, None], heads[None] // (self.query.shape[1] // self.keys.shape[1]))
         return replace(
             self,
-            formula=_narrowed(self.formula, heads, self.query.shape[1]),
+            formula=self.formula.changed(lambda tensor: _of_heads(tensor, heads, self.query.shape[1])),
             query=self.query[grid],
-            keys=self.keys[examples[:, None], heads[None] // group],
-            values=self.values[examples[:, None], heads[None] // group],
-            mask=_narrowed_mask(self.mask, heads, rows, examples),
-            at_query=_chosen(self.at_query, rows, examples),
-            at_key=self.at_key if isinstance(self.at_key, range) else _examples(self.at_key, examples),
-            lengths=None if self.lengths is None else self.lengths[examples],
+            keys=self.keys[shared],
+            values=self.values[shared],
+            mask=_narrowed_mask(self.mask, heads, rows, sources),
+            at_query=_chosen(self.at_query, rows, sources, places_BQ),
+            at_key=self.at_key if isinstance(self.at_key, range) else _examples(self.at_key, sources),
+            lengths=None if self.lengths is None else self.lengths[sources],
             history=None,
             rows=self.row_numbers[grid],
+            beams=1,
         )
+
+    def widened(self) -> "Problem":
+        """The same call in single precision at least: rebuilt in half of it, weights would be off by percents."""
+        wide = torch.promote_types(self.query.dtype, torch.float32)
+        if wide == self.query.dtype:
+            return self
+        formula = self.formula.changed(lambda tensor: tensor.to(wide) if tensor.is_floating_point() else tensor)
+        query, keys, values = self.query.to(wide), self.keys.to(wide), self.values.to(wide)
+        return replace(self, formula=formula, query=query, keys=keys, values=values)
 
 
 def spread(grouped: Float[Tensor, "B G K E"], heads: int) -> Float[Tensor, "B H K E"]:
@@ -143,26 +171,21 @@ def spread(grouped: Float[Tensor, "B G K E"], heads: int) -> Float[Tensor, "B H 
     return grouped if groups == heads else grouped.repeat_interleave(heads // groups, dim=1)
 
 
-def _narrowed(formula: Formula, heads: Tensor, of: int) -> Formula:
-    score, scope = _some_heads(formula.score, heads, of), _some_heads(formula.scope, heads, of)
-    return Formula(score, scope, _some_heads(formula.normalizer, heads, of), _some_heads(formula.position, heads, of))
-
-
 M = TypeVar("M", bound=nn.Module)
 
 
-def _some_heads(module: M, heads: Tensor, of: int) -> M:
-    """The same part with the parameters of some heads only: a shallow copy, which shares everything else."""
+def _changed(module: M, change: Callable[[Tensor], Tensor]) -> M:
+    """The same part with its parameters changed: a shallow copy, which shares everything else."""
     twin = copy.copy(module)
     for kind in ("_parameters", "_buffers"):
-        twin.__dict__[kind] = {name: _of_heads(tensor, heads, of) for name, tensor in module.__dict__[kind].items()}
-    twin.__dict__["_modules"] = {name: _some_heads(child, heads, of) for name, child in module.named_children()}
+        held = module.__dict__[kind].items()
+        twin.__dict__[kind] = {name: None if tensor is None else change(tensor) for name, tensor in held}
+    twin.__dict__["_modules"] = {name: _changed(child, change) for name, child in module.named_children()}
     return twin
 
 
-def _of_heads(tensor: Tensor | None, heads: Tensor, of: int) -> Tensor | None:
-    per_head = tensor is not None and tensor.dim() > 0 and tensor.shape[0] == of
-    return tensor[heads] if tensor is not None and per_head else tensor
+def _of_heads(tensor: Tensor, heads: Tensor, of: int) -> Tensor:
+    return tensor[heads] if tensor.dim() > 0 and tensor.shape[0] == of else tensor
 
 
 def _narrowed_mask(mask: Mask, heads: Tensor, rows: Tensor, examples: Tensor) -> Mask:
@@ -174,10 +197,10 @@ def _narrowed_mask(mask: Mask, heads: Tensor, rows: Tensor, examples: Tensor) ->
     return replace(mask, pairs=pairs)
 
 
-def _chosen(at: At, rows: Tensor, examples: Tensor) -> At:
+def _chosen(at: At, rows: Tensor, examples: Tensor, places: Int[Tensor, "B Q"]) -> At:
     if isinstance(at, range):
         return (rows + at.start)[None]
-    return _examples(at, examples)[:, rows]
+    return _examples(at, examples).expand(len(places), -1).gather(1, places)
 
 
 def _examples(at: Tensor, examples: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float
+from pydantic import PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -26,6 +27,8 @@ class Scope(nn.Module):
     # Whether rows are normalized by the normalizer alone, so that kernels may work block by block.
     plain = True
     total: Literal["one", "at most one"] = "one"
+    # Whether it goes by the number of keys, so that a memory cannot be taken in parts.
+    counts = False
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -74,8 +77,9 @@ class LocalP(Scope):
     """
 
     total = "at most one"
+    counts = True
 
-    def __init__(self, sizes: Sizes, *, radius: int = 10, hidden: int | None = None) -> None:
+    def __init__(self, sizes: Sizes, *, radius: int = 10, hidden: PositiveInt | None = None) -> None:
         super().__init__(sizes)
         self.radius = _radius(radius)
         self.inner = matrix(sizes.heads, sizes.query, hidden or sizes.query)

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
+from pydantic import PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -23,6 +24,8 @@ class Score(nn.Module):
     """A score of queries against keys that `prepare` has seen once."""
 
     recurrent = False
+    # Whether it goes by a key's number in its memory, so that a memory cannot be taken in parts.
+    counts = False
 
     def prepare(self, key: Float[Tensor, "B G K M"]) -> Float[Tensor, "B G K A"]:
         """What of a key does not depend on the query, computed once per memory."""
@@ -105,7 +108,7 @@ class Cosine(Product):
 class QueryNetwork(Product):
     """f(q) . k / sqrt(A), f = W2 tanh(W1 q): a feed-forward network makes the query from the decoder's state."""
 
-    def __init__(self, sizes: Sizes, *, hidden: int | None = None) -> None:
+    def __init__(self, sizes: Sizes, *, hidden: PositiveInt | None = None) -> None:
         super().__init__()
         hidden = hidden or sizes.query
         self.inner = matrix(sizes.heads, sizes.query, hidden)
@@ -120,7 +123,7 @@ class QueryNetwork(Product):
 class Additive(Score):
     """v . tanh(W q + U k + b)   (Bahdanau et al. 2015, A.1.2)."""
 
-    def __init__(self, sizes: Sizes, *, hidden: int | None = None) -> None:
+    def __init__(self, sizes: Sizes, *, hidden: PositiveInt | None = None) -> None:
         super().__init__()
         _own_keys(sizes, "additive")
         hidden = hidden or max(sizes.query, sizes.key)
@@ -150,7 +153,7 @@ class Additive(Score):
 class Concat(Additive):
     """v . tanh(W [q; k])   (Luong et al. 2015, eq. 8): W split in two, so that the key's half is computed once."""
 
-    def __init__(self, sizes: Sizes, *, hidden: int | None = None) -> None:
+    def __init__(self, sizes: Sizes, *, hidden: PositiveInt | None = None) -> None:
         super().__init__(sizes, hidden=hidden)
         joint_HXA = matrix(sizes.heads, sizes.query + sizes.key, self.bias.shape[-1])
         self.query = nn.Parameter(joint_HXA[:, : sizes.query].detach().clone())
@@ -163,7 +166,9 @@ class LocationAware(Additive):
 
     recurrent = True
 
-    def __init__(self, sizes: Sizes, *, hidden: int | None = None, filters: int = 8, kernel: int = 15) -> None:
+    def __init__(
+        self, sizes: Sizes, *, hidden: PositiveInt | None = None, filters: PositiveInt = 8, kernel: PositiveInt = 15
+    ) -> None:
         super().__init__(sizes, hidden=hidden)
         if kernel % 2 == 0:
             raise ConfigError(f"location_aware kernel={kernel} has no middle; give an odd number.")
@@ -185,7 +190,7 @@ class LocationAware(Additive):
 class Coverage(LocationAware):
     """v . tanh(W q + U k + V c + b), c the sum of all weights so far   (See et al. 2017, eq. 11)."""
 
-    def __init__(self, sizes: Sizes, *, hidden: int | None = None) -> None:
+    def __init__(self, sizes: Sizes, *, hidden: PositiveInt | None = None) -> None:
         super().__init__(sizes, hidden=hidden, filters=1, kernel=1)
 
     def seen(self, history: History) -> Float[Tensor, "B H Q K"]:
@@ -195,7 +200,9 @@ class Coverage(LocationAware):
 class Location(Score):
     """W q: the place is told by the query alone   (Luong et al. 2015, eq. 9); up to `length` keys."""
 
-    def __init__(self, sizes: Sizes, *, length: int = 128) -> None:
+    counts = True
+
+    def __init__(self, sizes: Sizes, *, length: PositiveInt = 128) -> None:
         super().__init__()
         self.places = matrix(sizes.heads, sizes.query, length)
 
@@ -224,6 +231,7 @@ class Mixed(Score):
         self.scores = nn.ModuleList(make("score", SCORES, choice, sizes) for choice in scores)
         self.gates = nn.Parameter(torch.ones(sizes.heads, len(self.scores), 1, 1))
         self.recurrent = any(score.recurrent for score in self._parts())
+        self.counts = any(score.counts for score in self._parts())
         probe = torch.zeros(1, sizes.heads, 1, sizes.key)
         self.widths = [score.prepare(probe).shape[-1] for score in self._parts()]
 

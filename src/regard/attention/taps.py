@@ -67,6 +67,13 @@ class Selection:
     rows: Sequence[int] | None = None
     steps: Sequence[int] | None = None
 
+    def __post_init__(self) -> None:
+        for name, asked in vars(self).items():
+            if asked is not None and len(asked) == 0:
+                raise RequestError(f"{name}={asked} asks for nothing; name at least one, or leave {name} out for all.")
+        if self.steps is not None and min(self.steps) < 0:
+            raise RequestError(f"There is no step {min(self.steps)}: steps are counted from 0 as they come.")
+
     def along(self, axis: str) -> Sequence[int] | None:
         return {"B": self.examples, "H": self.heads, "Q": self.rows, "T": self.rows}.get(axis)
 
@@ -208,8 +215,10 @@ def _in_layers(found: dict[str, Tap], layers: Sequence[int]) -> dict[str, Tap]:
     for layer in layers:
         if not -depth <= layer < depth:
             raise RequestError(f"There is no layer {layer}: these taps stand in {depth} layers, counted from 0.")
-    wanted = {name: {layer % (max(stacks[match[1]]) + 1) for layer in layers} for name, match in placed.items()}
-    return {name: found[name] for name, match in placed.items() if int(match[2]) in wanted[name]}
+    deep = {stack: max(numbers) + 1 for stack, numbers in stacks.items()}
+    # A stack too shallow for a layer that another one has is asked for nothing, not for some other layer.
+    wanted = {(stack, layer % of) for stack, of in deep.items() for layer in layers if -of <= layer < of}
+    return {name: found[name] for name, match in placed.items() if (match[1], int(match[2])) in wanted}
 
 
 @contextmanager
