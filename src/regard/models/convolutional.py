@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from jaxtyping import Bool, Float, Int
+from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from regard.attention import Attention, AttentionSettings, Memory, linear
@@ -12,7 +13,7 @@ from regard.config import Part
 from regard.errors import ConfigError
 from regard.models.encoders import ConvolutionalEncoder, ConvolutionalEncoderSettings
 from regard.models.heads import NextPiece
-from regard.models.protocols import Decoded, Start, State, Vocabulary, check_pieces, first_pieces
+from regard.models.protocols import Decoded, Start, State, Vocabulary, check_pair, first_pieces, if_ragged
 from regard.nn.convolution import Convolution
 from regard.nn.embeddings import Embedding
 
@@ -20,7 +21,7 @@ from regard.nn.embeddings import Embedding
 class ConvolutionalSettings(ConvolutionalEncoderSettings):
     """Encoder and decoder of one shape."""
 
-    decoder_layers: int | None = None
+    decoder_layers: PositiveInt | None = None
     attention: AttentionSettings = AttentionSettings.model_validate({"score": "dot"})
     position: Part = Part(name="learned")
     tied: Literal["all", "output", "none"] = "output"
@@ -86,14 +87,14 @@ class ConvolutionalSequence(nn.Module):
     def encode(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None = None) -> tuple[Memory, ...]:
         """Keys are the encoder's states, values the states plus what was embedded: different tensors on purpose."""
         embedded, states = self.encoder.read(source, real)
-        values = (states + embedded) * math.sqrt(0.5)
+        values, real = (states + embedded) * math.sqrt(0.5), if_ragged(real)
         return tuple(block.attention.remember(states, values, real) for block in self.each())
 
     def forward(
         self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"], real: Bool[Tensor, "B S"] | None = None
     ) -> Decoded:
         """What follows each prefix of the target; its first piece is the one that begins a text."""
-        check_pieces(target, None, self.vocabulary.target)
+        check_pair(source, target, self.vocabulary)
         return self._advance(target, self.encode(source, real), Own((None,) * len(self.blocks), 0))[0]
 
     def start(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None = None) -> Start:

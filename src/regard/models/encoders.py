@@ -79,9 +79,13 @@ class RecurrentEncoder(nn.Module):
         real = if_ragged(real)
         x = self.embedding(pieces, range(pieces.shape[1]))
         x = x if self.before is None else self.before(x, real)
-        states, carry = self.layers(x, real)
+        cells = None
+        if with_cells:
+            states, carry, cells = self.layers.with_cells(x, real)
+        else:
+            states, carry = self.layers(x, real)
         states = states if self.after is None else self.after(states, real)
-        return Read(states, carry.hidden[:, -1], self.layers.cells(x, real) if with_cells else None)
+        return Read(states, carry.hidden[:, -1], cells)
 
     def forward(self, pieces: Int[Tensor, "B T"], real: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T D"]:
         return self.read(pieces, real).states

@@ -8,10 +8,11 @@ from torch import Tensor, nn
 
 from regard.attention import AttentionPooling, AttentionSettings, PointerGenerator, Tap, linear
 from regard.config import Settings
+from regard.errors import ModelError
 from regard.models.protocols import Decoded
 from regard.nn.crf import CRF
 from regard.nn.embeddings import Embedding, Readout
-from regard.nn.feedforward import ACTIVATIONS
+from regard.nn.feedforward import activation as named
 from regard.nn.losses import IGNORE, Loss, chunked_cross_entropy, distribution_loss
 from regard.nn.norms import LayerNorm
 
@@ -55,7 +56,7 @@ class MaskedPiece(nn.Module):
     def __init__(self, width: int, tied: Embedding, activation: str = "gelu", epsilon: float = 1e-5) -> None:
         super().__init__()
         self.transform = linear(width, width)
-        self.activation, self.norm = ACTIVATIONS[activation], LayerNorm(width, epsilon=epsilon)
+        self.activation, self.norm = named(activation), LayerNorm(width, epsilon=epsilon)
         self.readout = Readout(width, tied.vocabulary, tied, bias=True)
 
     def _hidden(self, states: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
@@ -157,6 +158,8 @@ class Spans(nn.Module):
     @staticmethod
     def best(logits: Float[Tensor, "B T 2"], longest: int) -> tuple[Int[Tensor, "B 2"], Float[Tensor, " B"]]:
         """argmax start_i + end_j over i <= j < i + longest: first and last position, and the score."""
+        if longest < 1:
+            raise ModelError(f"longest = {longest} leaves no span at all; give 1 or more.")
         sums_BTT = logits[:, :, None, 0] + logits[:, None, :, 1]
         legal_TT = torch.ones_like(sums_BTT[0], dtype=torch.bool).triu().tril(longest - 1)
         score, place = sums_BTT.masked_fill(~legal_TT, -torch.inf).flatten(1).max(1)

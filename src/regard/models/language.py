@@ -8,9 +8,10 @@ from torch import Tensor, nn
 
 from regard.attention import LOOK_AHEAD, At
 from regard.config import Part
+from regard.errors import ConfigError, ModelError
 from regard.models.heads import NextPiece
 from regard.models.protocols import Decoded, Start, State, Vocabulary, check_pieces, if_ragged
-from regard.models.transformer import Stack, StackSettings, placed_outside
+from regard.models.transformer import Stack, StackSettings, placed_outside, refuse_length
 from regard.nn.blocks import Depth, Past, Scene
 from regard.nn.embeddings import Embedding, EmbeddingSettings
 from regard.nn.recurrent import Carry, Recurrent, RecurrentSettings
@@ -40,6 +41,7 @@ class TransformerLanguage(nn.Module):
     def __init__(self, settings: LanguageSettings, vocabulary: Vocabulary) -> None:
         super().__init__()
         self.settings, self.vocabulary = settings, vocabulary
+        refuse_length(settings.attention, "attention")
         self.embedding = Embedding(settings.embedding, vocabulary.target, settings.width, placed_outside(settings))
         self.decoder = Stack(settings, settings.layers, Depth.alone(settings.layers))
         tied = self.embedding if settings.tied else None
@@ -54,7 +56,7 @@ class TransformerLanguage(nn.Module):
         """All of each prompt but its last piece is read at once; that one is for the first step."""
         check_pieces(source, real, self.vocabulary.target)
         real = if_ragged(real)
-        last_B, first_B = last_pieces(source, real)
+        last_B, first_B = last_pieces(source, real, self.vocabulary.begin)
         if source.shape[1] == 1:
             return Start(State(None, Generated(0, None)), first_B)
         before = None if real is None else real[:, 1:]
@@ -91,9 +93,10 @@ class RecurrentLanguage(nn.Module):
     def __init__(self, settings: RecurrentLanguageSettings, vocabulary: Vocabulary) -> None:
         super().__init__()
         self.settings, self.vocabulary = settings, vocabulary
-        one_way = settings.model_copy(update={"both_ways": False})
+        if settings.both_ways:
+            raise ConfigError("A language model cannot read both ways: what follows is what it has to tell.")
         self.embedding = Embedding(settings.embedding, vocabulary.target, settings.width, NOWHERE)
-        self.decoder = Recurrent(one_way, settings.width)
+        self.decoder = Recurrent(settings, settings.width)
         self.dropout = nn.Dropout(settings.dropout)
         tied = self.embedding if settings.tied else None
         self.output = NextPiece(settings.width, vocabulary.target, tied, settings.output_bias)
@@ -105,7 +108,7 @@ class RecurrentLanguage(nn.Module):
     def start(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None = None) -> Start:
         check_pieces(source, real, self.vocabulary.target)
         real = if_ragged(real)
-        _, first_B = last_pieces(source, real)
+        _, first_B = last_pieces(source, real, self.vocabulary.begin)
         if source.shape[1] == 1:
             return Start(State(None, None), first_B)
         before = None if real is None else real[:, 1:]
@@ -123,10 +126,12 @@ class RecurrentLanguage(nn.Module):
 
 
 def last_pieces(
-    source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None
+    source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None, begin: int
 ) -> tuple[Int[Tensor, " B"], Int[Tensor, " B"]]:
-    """Where each prompt's last real piece stands, and which it is."""
+    """Where each prompt's last real piece stands, and which it is; an empty prompt has but the piece to begin with."""
     if real is None:
         return torch.full_like(source[:, 0], source.shape[1] - 1), source[:, -1]
+    if bool((real[:, 1:] & ~real[:, :-1]).any()):
+        raise ModelError("What follows a prompt is asked after its last piece, so padding must follow it.")
     last_B = real.sum(1).clamp(min=1) - 1
-    return last_B, source.gather(1, last_B[:, None])[:, 0]
+    return last_B, source.gather(1, last_B[:, None])[:, 0].where(real.any(1), begin)

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.errors import ModelError
+from regard.errors import ConfigError, ModelError
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,14 @@ class Vocabulary:
     target: int
     begin: int = 1
     end: int = 2
+
+    def __post_init__(self) -> None:
+        for name in ("begin", "end"):
+            if not 0 <= getattr(self, name) < self.target:
+                raise ConfigError(
+                    f"{name} = {getattr(self, name)} is no piece of the target's vocabulary of {self.target}; "
+                    "choose one of its pieces."
+                )
 
 
 @dataclass(frozen=True)
@@ -79,16 +87,35 @@ def pick(tree: Any, rows: Int[Tensor, " R"]) -> Any:
 
 def check_pieces(pieces: Int[Tensor, "B T"], real: Bool[Tensor, "B T"] | None, vocabulary: int) -> None:
     """Pieces that a model can embed, and a mask that fits them."""
-    if pieces.shape[1] == 0:
-        raise ModelError("A batch of texts with no pieces at all (length 0); give each at least one piece.")
-    if real is not None and real.shape != pieces.shape:
+    if pieces.dim() != 2 or pieces.is_floating_point() or pieces.numel() == 0:
         raise ModelError(
-            f"The mask of real pieces has shape {tuple(real.shape)}, the pieces {tuple(pieces.shape)}; make them equal."
+            f"Pieces of type {pieces.dtype} and shape {tuple(pieces.shape)}; give whole numbers, batch x length, "
+            "at least one of each."
         )
+    if real is not None:
+        check_real(real, pieces)
     lowest, highest = int(pieces.min()), int(pieces.max())
     if lowest < 0 or highest >= vocabulary:
         wrong = lowest if lowest < 0 else highest
         raise ModelError(f"Piece {wrong} is outside the vocabulary of {vocabulary} (0 to {vocabulary - 1}).")
+
+
+def check_real(real: Bool[Tensor, "B T"], pieces: Int[Tensor, "B T"]) -> None:
+    """A mask of the pieces' shape that leaves something to read."""
+    if real.dtype != torch.bool or real.shape != pieces.shape:
+        raise ModelError(
+            f"The mask of real pieces is {real.dtype} of shape {tuple(real.shape)}, expected torch.bool of shape "
+            f"{tuple(pieces.shape)} where True = real."
+        )
+    if not bool(real.any()):
+        raise ModelError("The mask leaves no piece of any text; True must mean 'real', so perhaps it is inverted.")
+
+
+def check_pair(source: Int[Tensor, "B S"], target: Int[Tensor, "B T"], vocabulary: Vocabulary) -> None:
+    """Targets that a model can embed, one to a source."""
+    check_pieces(target, None, vocabulary.target)
+    if source.shape[0] != target.shape[0]:
+        raise ModelError(f"{source.shape[0]} sources but {target.shape[0]} targets; give one target to each source.")
 
 
 def if_ragged(real: Bool[Tensor, "B T"] | None) -> Bool[Tensor, "B T"] | None:

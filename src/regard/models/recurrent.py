@@ -11,7 +11,8 @@ from regard.config import Part, Settings
 from regard.errors import ConfigError
 from regard.models.encoders import RecurrentEncoder, RecurrentEncoderSettings
 from regard.models.heads import CopyingPiece, NextPiece
-from regard.models.protocols import Decoded, Start, State, Vocabulary, check_pieces, first_pieces, if_ragged, repeated
+from regard.models.protocols import Decoded, Start, State, Vocabulary, check_pair, first_pieces, if_ragged, repeated
+from regard.models.transformer import refuse_length
 from regard.nn.embeddings import Embedding, EmbeddingSettings
 from regard.nn.recurrent import Carry, Recurrent, RecurrentSettings
 
@@ -75,7 +76,7 @@ class RecurrentSequence(nn.Module):
         answer = read if self.attention is None else self.attention.width
         self.decoder = Recurrent(settings.decoder, width + (answer if self._fed else 0))
         self.bridge = linear(read, width * settings.decoder.layers * (2 if settings.decoder.cell == "lstm" else 1))
-        self.own = Attention(settings.own_past, width, width) if settings.own_past else None
+        self.own = _own(settings.own_past, width) if settings.own_past else None
         self.combine = linear(width + answer + (self.own.width if self.own else 0), width)
         self.dropout = nn.Dropout(settings.decoder.dropout)
         self.answer_width = answer
@@ -100,7 +101,7 @@ class RecurrentSequence(nn.Module):
         self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"], real: Bool[Tensor, "B S"] | None = None
     ) -> Decoded:
         """What follows each prefix of the target; its first piece is the one that begins a text."""
-        check_pieces(target, None, self.vocabulary.target)
+        check_pair(source, target, self.vocabulary)
         shared, own = self._begin(source, real)
         embedded_BTD = self.embedding(target, range(target.shape[1]))
         if self._at_once:
@@ -121,8 +122,8 @@ class RecurrentSequence(nn.Module):
         return self.output.log_probabilities(decoded)[:, 0], State(state.shared, own)
 
     def _begin(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None) -> tuple[Shared, Own]:
-        real = if_ragged(real)
         read = self.encoder.read(source, real, with_cells=self.settings.keys == "cells")
+        real = if_ragged(real)
         memory = None
         if self.attention is not None:
             keys = read.states if read.cells is None else read.cells
@@ -177,6 +178,18 @@ def _attention(settings: SequenceSettings, width: int, read: int) -> Attention |
     return Attention(settings.attention, width, read, read, explicit=settings.copying)
 
 
+def _own(settings: AttentionSettings, width: int) -> Attention:
+    """Attention over the decoder's own past, which grows at every step."""
+    refuse_length(settings, "own_past")
+    own = Attention(settings, width, width)
+    if own.mechanism.recurrent:
+        raise ConfigError(
+            "own_past grows at every step, so a score or scope that looks back at earlier weights cannot serve there; "
+            "use it in attention."
+        )
+    return own
+
+
 def _joined(steps: list[Decoded]) -> Decoded:
     weights = [step.weights for step in steps if step.weights is not None]
     hidden = torch.cat([step.hidden for step in steps], dim=1)
@@ -198,8 +211,8 @@ def _check(settings: SequenceSettings, vocabulary: Vocabulary) -> None:
         raise ConfigError("Copying and tied = 'all' need one joint vocabulary of source and target.")
     if settings.tied == "all" and settings.embedding.width is None and settings.encoder.width != settings.decoder.width:
         raise ConfigError("tied = 'all' shares vectors, so encoder and decoder need one width or an embedding.width.")
-    if settings.own_past and settings.own_past.score.name in ("location_aware", "coverage"):
-        raise ConfigError(f"own_past grows at every step, where score {settings.own_past.score.name} has no meaning.")
+    if settings.keys == "cells" and settings.attention is None:
+        raise ConfigError("keys = 'cells' says what attention looks things up by; choose an attention.")
     if settings.keys == "cells" and settings.encoder.cell != "lstm":
         raise ConfigError(
             f"A {settings.encoder.cell} has no cell states; set encoder.cell = 'lstm' or keys = 'states'."

@@ -5,9 +5,19 @@ from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
+from pydantic import PositiveInt
 from torch import Tensor, nn
 
-from regard.attention import LOOK_AHEAD, POSITIONS, At, Attention, AttentionSettings, Memory
+from regard.attention import (
+    LOOK_AHEAD,
+    POSITIONS,
+    At,
+    Attention,
+    AttentionSettings,
+    HeadsSettings,
+    MechanismSettings,
+    Memory,
+)
 from regard.config import Part, make
 from regard.errors import ConfigError, unknown
 from regard.models.heads import CopyingPiece, NextPiece
@@ -16,6 +26,7 @@ from regard.models.protocols import (
     Start,
     State,
     Vocabulary,
+    check_pair,
     check_pieces,
     first_pieces,
     if_ragged,
@@ -29,7 +40,7 @@ from regard.nn.norms import NORMS
 class StackSettings(BlockSettings):
     """A stack of blocks with its embeddings; one setting says where positions enter, wherever that is."""
 
-    layers: int = 6
+    layers: PositiveInt = 6
     position: Part = Part(name="sinusoidal")
     embedding: EmbeddingSettings = EmbeddingSettings()
     # None: after the last block where norms stand before, nowhere where they stand after.
@@ -39,10 +50,12 @@ class StackSettings(BlockSettings):
 class TransformerSettings(StackSettings):
     """An encoder-decoder; `tied` shares vectors between source, target and output, or target and output, or none."""
 
-    decoder_layers: int | None = None
+    decoder_layers: PositiveInt | None = None
     tied: Literal["all", "output", "none"] = "all"
     # last: every decoder block reads the last encoder block; layerwise: its own; joint: memory and target in one go.
     cross: Literal["last", "layerwise", "joint"] = "last"
+    # None: like self-attention, but without its positions, since those of source and target do not compare.
+    cross_attention: HeadsSettings | None = None
     output_bias: bool = False
     copying: bool = False
 
@@ -50,7 +63,9 @@ class TransformerSettings(StackSettings):
 class Stack(nn.Module):
     """Blocks, one after the other, and the norm after them."""
 
-    def __init__(self, settings: StackSettings, layers: int, depth: Depth, crossing: bool = False) -> None:
+    def __init__(
+        self, settings: StackSettings, layers: int, depth: Depth, crossing: HeadsSettings | None = None
+    ) -> None:
         super().__init__()
         settings = placed_inside(settings)
         self.blocks = nn.ModuleList(Block(settings, depth, crossing) for _ in range(layers))
@@ -136,7 +151,7 @@ class Transformer(nn.Module):
         if settings.tied == "all":
             self.embedding.vectors = self.encoder.embedding.vectors
             self.embedding.project = self.encoder.embedding.project
-        self.decoder = Stack(settings, deep, Depth.decoder(deep), crossing=settings.cross != "joint")
+        self.decoder = Stack(settings, deep, Depth.decoder(deep), _crossing(settings))
         piece = CopyingPiece if settings.copying else NextPiece
         tied = None if settings.tied == "none" else self.embedding
         self.output = piece(settings.width, vocabulary.target, tied, settings.output_bias)
@@ -145,8 +160,7 @@ class Transformer(nn.Module):
 
     def encode(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None = None) -> Shared:
         """The source as the decoder will attend to it, computed once however many steps and beams follow."""
-        real = if_ragged(real)
-        layers = self.encoder.layers(source, real)
+        layers, real = self.encoder.layers(source, real), if_ragged(real)
         chosen = [layers[-1]] * len(self.decoder.blocks)
         if self.settings.cross == "layerwise":
             chosen = [self.encoder.stack.norm(states, real) for states in layers[:-1]] + layers[-1:]
@@ -162,7 +176,7 @@ class Transformer(nn.Module):
 
         Padding of the target needs no mask: it follows the text, and nothing looks ahead.
         """
-        check_pieces(target, None, self.vocabulary.target)
+        check_pair(source, target, self.vocabulary)
         return self._decode(target, self.encode(source, real), None, 0)[0]
 
     def start(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None = None) -> Start:
@@ -205,9 +219,29 @@ def placed_inside(settings: StackSettings) -> StackSettings:
     """The settings with the position scheme given to self-attention, if it acts there."""
     if _acts(settings) != "attention":
         return settings
+    if settings.attention.position.name != "none":
+        raise ConfigError(
+            f"position = {settings.position} and attention.position = {settings.attention.position} both act inside "
+            "attention; keep one of them."
+        )
     attention = settings.attention.model_copy(update={"position": settings.position})
-    cross = settings.cross_attention or settings.attention
-    return settings.model_copy(update={"attention": attention, "cross_attention": cross})
+    return settings.model_copy(update={"attention": attention})
+
+
+def refuse_length(attention: MechanismSettings, name: str) -> None:
+    """A text being written has no length yet, but local-p looks at a share of it."""
+    if attention.scope.name == "local_p":
+        raise ConfigError(
+            f"{name}.scope = local_p looks at a share of a text's length, which a decoder has not written yet; "
+            "use it for attention to a source, and another scope here."
+        )
+
+
+def _crossing(settings: TransformerSettings) -> HeadsSettings | None:
+    """How the decoder's blocks attend to the source, if not jointly with the target."""
+    if settings.cross == "joint":
+        return None
+    return settings.cross_attention or settings.attention.model_copy(update={"position": Part(name="none")})
 
 
 def _acts(settings: StackSettings) -> str:
@@ -228,8 +262,13 @@ def _check(settings: TransformerSettings, vocabulary: Vocabulary, deep: int) -> 
         raise ConfigError(
             f"cross = 'layerwise' pairs blocks, so {settings.layers} encoder and {deep} decoder layers must be equal."
         )
+    if settings.cross == "joint" and settings.attention.output.name == "scored":
+        raise ConfigError("cross = 'joint' keeps source and target apart, which output 'scored' cannot; use 'sum'.")
+    if settings.cross == "joint" and settings.cross_attention:
+        raise ConfigError("cross = 'joint' attends to the source with self-attention; drop cross_attention.")
     if settings.cross == "joint" and settings.attention.scope.name not in ("global", "window"):
         raise ConfigError(
             f"cross = 'joint' attends to source and target together, where scope {settings.attention.scope.name} has "
             "no meaning; use global or window."
         )
+    refuse_length(settings.attention, "attention")

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from jaxtyping import Bool, Float, Int
+from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from regard.attention import FREE, At, HeadsSettings, History, Mask, Memory, MultiHeadAttention, Tap
-from regard.config import Part, Settings, make
+from regard.config import Part, Rate, Settings, make
 from regard.errors import ConfigError
 from regard.nn.feedforward import FeedForward, FeedForwardSettings
 from regard.nn.norms import NORMS
@@ -17,14 +18,13 @@ from regard.nn.norms import NORMS
 class BlockSettings(Settings):
     """What every block of a stack is made of."""
 
-    width: int = 512
+    width: PositiveInt = 512
     attention: HeadsSettings = HeadsSettings()
-    cross_attention: HeadsSettings | None = None
     feedforward: FeedForwardSettings = FeedForwardSettings()
     norm: Part = Part(name="layer")
     # post: norm(x + f(x)), the paper; pre: x + f(norm(x)); deepnorm: norm(a x + f(x)), a from the depth.
     place: Literal["post", "pre", "deepnorm"] = "post"
-    dropout: float = 0.1
+    dropout: Rate = 0.1
     initial: str = "xavier_uniform"
 
 
@@ -97,15 +97,13 @@ class Block(nn.Module):
     A block without cross-attention that is given a source attends to source and target jointly   (He et al. 2018).
     """
 
-    def __init__(self, settings: BlockSettings, depth: Depth | None = None, crossing: bool = False) -> None:
+    def __init__(
+        self, settings: BlockSettings, depth: Depth | None = None, crossing: HeadsSettings | None = None
+    ) -> None:
         super().__init__()
         depth = depth or Depth()
-        own, cross = (
-            _heads(settings, settings.attention, depth),
-            settings.cross_attention or _placeless(settings.attention),
-        )
-        self.attention = MultiHeadAttention(own, settings.width)
-        self.cross = MultiHeadAttention(_heads(settings, cross, depth), settings.width) if crossing else None
+        self.attention = MultiHeadAttention(_heads(settings, settings.attention, depth), settings.width)
+        self.cross = MultiHeadAttention(_heads(settings, crossing, depth), settings.width) if crossing else None
         gain = depth.beta if settings.place == "deepnorm" else 1.0
         self.feedforward = FeedForward(settings.feedforward, settings.width, settings.initial, gain)
         self.around_attention, self.around_feedforward = Residual(settings, depth), Residual(settings, depth)
@@ -151,10 +149,7 @@ class Block(nn.Module):
 
 
 def _heads(settings: BlockSettings, attention: HeadsSettings, depth: Depth) -> HeadsSettings:
-    gain = depth.beta if settings.place == "deepnorm" else attention.gain
-    return attention.model_copy(update={"initial": settings.initial, "gain": gain})
-
-
-def _placeless(attention: HeadsSettings) -> HeadsSettings:
-    """Positions of source and target do not compare, so cross-attention takes no scheme of its own unless told to."""
-    return attention.model_copy(update={"position": Part(name="none")})
+    """The attention as the block starts it, where it does not say so itself."""
+    start = {"initial": settings.initial, "gain": depth.beta if settings.place == "deepnorm" else attention.gain}
+    unsaid = start.keys() - attention.model_fields_set
+    return attention.model_copy(update={name: start[name] for name in unsaid})

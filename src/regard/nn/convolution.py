@@ -4,21 +4,22 @@ import math
 
 import torch
 from jaxtyping import Bool, Float
+from pydantic import PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.attention import Tap
-from regard.config import Settings
-from regard.errors import ModelError
+from regard.config import Rate, Settings
+from regard.errors import ConfigError
 
 
 class ConvolutionSettings(Settings):
     """How wide, how deep, and over how many positions each layer looks."""
 
-    width: int = 256
-    layers: int = 4
-    kernel: int = 3
-    dropout: float = 0.1
+    width: PositiveInt = 256
+    layers: PositiveInt = 4
+    kernel: PositiveInt = 3
+    dropout: Rate = 0.1
 
 
 class Convolution(nn.Module):
@@ -27,7 +28,7 @@ class Convolution(nn.Module):
     def __init__(self, settings: ConvolutionSettings, causal: bool) -> None:
         super().__init__()
         if settings.kernel % 2 == 0 and not causal:
-            raise ModelError(f"A convolution both ways needs a middle; kernel = {settings.kernel} must be odd.")
+            raise ConfigError(f"A convolution both ways needs a middle; kernel = {settings.kernel} must be odd.")
         self.reach, self.causal = settings.kernel - 1, causal
         self.dropout = nn.Dropout(settings.dropout)
         self.convolve = nn.Conv1d(settings.width, 2 * settings.width, settings.kernel)

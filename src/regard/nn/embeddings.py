@@ -4,23 +4,24 @@ import math
 
 import torch
 from jaxtyping import Float, Int
+from pydantic import NonNegativeInt, PositiveInt
 from torch import Tensor, nn
 
 from regard.attention import POSITIONS, At, Tap, linear
-from regard.config import Part, Settings, make
-from regard.errors import ModelError
+from regard.config import Part, Rate, Settings, make
+from regard.errors import ConfigError, ModelError
 from regard.nn.norms import LayerNorm
 
 
 class EmbeddingSettings(Settings):
     """`width` is the vectors' own where it differs from the model's; `segments` counts kinds of segment (BERT)."""
 
-    width: int | None = None
+    width: PositiveInt | None = None
     scale: bool = True
     norm: bool = False
     epsilon: float = 1e-5
-    segments: int = 0
-    dropout: float = 0.1
+    segments: NonNegativeInt = 0
+    dropout: Rate = 0.1
 
 
 class Embedding(nn.Module):
@@ -34,6 +35,11 @@ class Embedding(nn.Module):
         self.vectors = nn.Parameter(torch.empty(vocabulary, own).normal_(0.0, own**-0.5))
         self.project = linear(own, width, bias=False) if own != width else None
         self.position = make("position", POSITIONS, position, width)
+        if self.position.acts == "attention":
+            raise ConfigError(
+                f"position {position.name} acts inside attention, not on embeddings; "
+                "choose none, one_hot, learned or sinusoidal here."
+            )
         self.segments = (
             nn.Parameter(torch.empty(settings.segments, width).normal_(0.0, 0.02)) if settings.segments else None
         )
@@ -67,6 +73,8 @@ class Embedding(nn.Module):
                 f"The pretrained vectors have width {vectors.shape[-1]}, the embedding {self.vectors.shape[-1]}; "
                 f"set embedding.width = {vectors.shape[-1]}, which is then projected to the model's width."
             )
+        if not bool(((rows >= 0) & (rows < self.vocabulary)).all()):
+            raise ModelError(f"Vectors for pieces {int(rows.min())} to {int(rows.max())} of only {self.vocabulary}.")
         # The forward pass multiplies by sqrt(width); what was trained elsewhere is to arrive as it is.
         self.vectors[rows] = vectors.to(self.vectors.dtype) / self.factor
         self.vectors.requires_grad_(not frozen)

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 
 from jaxtyping import Float
+from pydantic import PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.attention import Tap, linear
-from regard.config import Settings
+from regard.config import Rate, Settings
 from regard.errors import ConfigError, unknown
 
 
@@ -23,14 +24,21 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
+def activation(name: str) -> Callable[[Tensor], Tensor]:
+    """The activation of that name."""
+    if name not in ACTIVATIONS:
+        raise ConfigError(unknown("activation", name, ACTIVATIONS))
+    return ACTIVATIONS[name]
+
+
 class FeedForwardSettings(Settings):
     """How wide, what in the middle, and whether a second projection gates the first."""
 
-    hidden: int = 2048
+    hidden: PositiveInt = 2048
     activation: str = "relu"
     gated: bool = False
     bias: bool = True
-    dropout: float = 0.0
+    dropout: Rate = 0.0
 
 
 class FeedForward(nn.Module):
@@ -40,9 +48,7 @@ class FeedForward(nn.Module):
         self, settings: FeedForwardSettings, width: int, initial: str = "xavier_uniform", gain: float = 1.0
     ) -> None:
         super().__init__()
-        if settings.activation not in ACTIVATIONS:
-            raise ConfigError(unknown("activation", settings.activation, ACTIVATIONS))
-        self.activation = ACTIVATIONS[settings.activation]
+        self.activation = activation(settings.activation)
         self.inner = linear(width, settings.hidden, settings.bias, initial, gain)
         self.gate = linear(width, settings.hidden, settings.bias, initial, gain) if settings.gated else None
         self.outer = linear(settings.hidden, width, settings.bias, initial, gain)

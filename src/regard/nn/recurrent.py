@@ -5,22 +5,23 @@ from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
+from pydantic import PositiveInt
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard.attention import Tap
-from regard.config import Settings
-from regard.errors import ModelError
+from regard.config import Rate, Settings
+from regard.errors import ConfigError, ModelError
 
 
 class RecurrentSettings(Settings):
     """One stack of recurrent layers; both ways, each direction has half of the width."""
 
     cell: Literal["lstm", "gru"] = "lstm"
-    width: int = 512
-    layers: int = 1
+    width: PositiveInt = 512
+    layers: PositiveInt = 1
     both_ways: bool = False
-    dropout: float = 0.1
+    dropout: Rate = 0.1
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Recurrent(nn.Module):
         self.settings = settings
         ways = 2 if settings.both_ways else 1
         if settings.width % ways:
-            raise ModelError(f"Both ways, a recurrent width of {settings.width} must be even.")
+            raise ConfigError(f"Both ways, a recurrent width of {settings.width} must be even.")
         kind = {"lstm": nn.LSTM, "gru": nn.GRU}[settings.cell]
         widths = [inputs] + [settings.width] * (settings.layers - 1)
         self.blocks = nn.ModuleList(
@@ -53,42 +54,45 @@ class Recurrent(nn.Module):
         self._start()
 
     def _start(self) -> None:
-        """Matrices by Xavier, recurrent ones orthogonal, and an LSTM's forget gate open by one."""
+        """Each gate's matrix by Xavier, recurrent ones orthogonal, and an LSTM's forget gate open by one."""
         for name, parameter in self.named_parameters():
-            if "weight_hh" in name:
-                for gate in parameter.data.chunk(4 if self.settings.cell == "lstm" else 3):
-                    nn.init.orthogonal_(gate)
-            elif "weight_ih" in name:
-                nn.init.xavier_uniform_(parameter)
-            else:
-                nn.init.zeros_(parameter)
-                if self.settings.cell == "lstm" and "bias_ih" in name:
-                    parameter.data.chunk(4)[1].fill_(1.0)
+            gates = parameter.data.chunk(4 if self.settings.cell == "lstm" else 3)
+            for gate in gates:
+                if "weight" in name:
+                    (nn.init.orthogonal_ if "weight_hh" in name else nn.init.xavier_uniform_)(gate)
+                else:
+                    nn.init.zeros_(gate)
+            if self.settings.cell == "lstm" and "bias_ih" in name:
+                gates[1].fill_(1.0)
 
     def forward(
         self, x: Float[Tensor, "B T D"], real: Bool[Tensor, "B T"] | None = None, carry: Carry | None = None
     ) -> tuple[Float[Tensor, "B T W"], Carry]:
         """States of all positions (zeros at padding), and what is carried on from each text's last real one."""
-        lengths = None if real is None else _lengths(real)
-        ends: list[tuple[Tensor, Tensor | None]] = []
-        for depth, layer in enumerate(self.blocks):
-            x = self.dropout(x) if depth else x
-            x, end = _run(layer, x, lengths, _layer_carry(carry, depth))
-            ends.append(end)
-        x = self.states(x if real is None else x * real[..., None])
-        return x, _gathered(ends, lengths)
+        states, end, _ = self._read(x, real, carry)
+        return states, end
 
-    def cells(self, x: Float[Tensor, "B T D"], real: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T W"]:
-        """The last layer's cell state at every position, for attention that looks things up by cells."""
+    def with_cells(
+        self, x: Float[Tensor, "B T D"], real: Bool[Tensor, "B T"] | None = None
+    ) -> tuple[Float[Tensor, "B T W"], Carry, Float[Tensor, "B T W"]]:
+        """The same, and the last layer's cell state at every position, for attention that looks things up by cells."""
         if self.settings.cell != "lstm":
             raise ModelError(f"A {self.settings.cell} has no cell states; set cell = 'lstm' to look things up by them.")
-        lengths = None if real is None else _lengths(real)
-        for layer in self.blocks[:-1]:
-            x, _ = _run(layer, x, lengths, None)
-        ways = [_walk(self.blocks[-1], x, real, "")]
-        if self.settings.both_ways:
-            ways.append(_walk(self.blocks[-1], x, real, "_reverse"))
-        return torch.cat(ways, dim=-1)
+        states, end, below = self._read(x, real, None)
+        ways = ("", "_reverse") if self.settings.both_ways else ("",)
+        return states, end, torch.cat([_walk(self.blocks[-1], below, real, way) for way in ways], dim=-1)
+
+    def _read(
+        self, x: Float[Tensor, "B T _"], real: Bool[Tensor, "B T"] | None, carry: Carry | None
+    ) -> tuple[Float[Tensor, "B T W"], Carry, Float[Tensor, "B T _"]]:
+        """States, what is carried on, and what the last layer was given to read."""
+        lengths, below = None if real is None else _lengths(real), x
+        ends: list[tuple[Tensor, Tensor | None]] = []
+        for depth, layer in enumerate(self.blocks):
+            below = self.dropout(x) if depth else x
+            x, end = _run(layer, below, lengths, _layer_carry(carry, depth))
+            ends.append(end)
+        return self.states(x if real is None else x * real[..., None]), _gathered(ends, lengths), below
 
 
 def _run(

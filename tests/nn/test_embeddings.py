@@ -1,0 +1,141 @@
+"""Embeddings: what they add up, how they share, and how vectors from elsewhere get in."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from regard.attention import record
+from regard.config import Part
+from regard.errors import ConfigError, ModelError
+from regard.nn import Embedding, EmbeddingSettings, Readout
+
+WIDTH, PIECES = 8, 11
+NOWHERE = Part(name="none")
+LEARNED = Part(name="learned", length=6)
+
+
+def embedding(position: Part = NOWHERE, **settings: object) -> Embedding:
+    chosen = EmbeddingSettings.read({"dropout": 0.0, **settings})
+    return Embedding(chosen, PIECES, WIDTH, position)
+
+
+@pytest.fixture
+def pieces() -> torch.Tensor:
+    return torch.tensor([[3, 4, 3], [0, 10, 5]])
+
+
+def test_vectors_are_scaled_by_the_root_of_the_width(pieces: torch.Tensor) -> None:
+    made = embedding()
+    assert_close(made(pieces, range(3)), made.vectors[pieces] * math.sqrt(WIDTH))
+
+
+def test_vectors_come_as_they_are_without_scale(pieces: torch.Tensor) -> None:
+    made = embedding(scale=False)
+    assert_close(made(pieces, range(3)), made.vectors[pieces])
+
+
+@pytest.mark.parametrize("width", [1, 5, 20])
+def test_vectors_of_any_width_are_projected_to_the_models(width: int, pieces: torch.Tensor) -> None:
+    made = embedding(width=width)
+    assert made.vectors.shape == (PIECES, width)
+    assert_close(made(pieces, range(3)), made.vectors[pieces] @ made.project.weight.T * math.sqrt(WIDTH))
+
+
+def test_vectors_of_the_models_own_width_are_not_projected() -> None:
+    assert embedding(width=WIDTH).project is None
+
+
+def test_positions_are_added_after_scaling(pieces: torch.Tensor) -> None:
+    made = embedding(LEARNED)
+    expected = made.vectors[pieces] * math.sqrt(WIDTH) + made.position.table[2:5]
+    assert_close(made(pieces, range(2, 5)), expected)
+
+
+def test_segments_norm_and_dropout_follow_in_the_order_of_bert(pieces: torch.Tensor) -> None:
+    made = embedding(LEARNED, scale=False, segments=2, norm=True, epsilon=1e-12, dropout=0.5)
+    segments = torch.tensor([[0, 0, 1], [0, 1, 1]])
+    summed = made.vectors[pieces] + made.position.table[:3] + made.segments[segments]
+    expected = nn.functional.layer_norm(summed, (WIDTH,), made.norm.weight, made.norm.bias, 1e-12)
+    with record(made, "embedded") as seen:
+        dropped = made(pieces, range(3), segments)
+    assert_close(seen[0].tensor, expected)
+    assert_close(dropped[dropped != 0], 2 * expected[dropped != 0])
+    assert (dropped == 0).any()
+
+
+def test_every_piece_is_of_the_first_segment_unless_told_otherwise(pieces: torch.Tensor) -> None:
+    made = embedding(segments=2)
+    assert_close(made(pieces, range(3)), made(pieces, range(3), torch.zeros_like(pieces)))
+    assert not torch.allclose(made(pieces, range(3)), made(pieces, range(3), torch.ones_like(pieces)))
+
+
+def test_vectors_start_with_unit_variance_once_scaled() -> None:
+    made = Embedding(EmbeddingSettings(), 2000, 64, NOWHERE)
+    assert float((made.vectors * made.factor).detach().var()) == pytest.approx(1.0, rel=0.05)
+
+
+def test_positions_that_act_inside_attention_are_refused_here() -> None:
+    with pytest.raises(ConfigError, match=r"rotary acts inside attention.*choose none, one_hot, learned or sinusoidal"):
+        embedding(Part(name="rotary"))
+
+
+def test_pretrained_vectors_arrive_as_they_were_trained() -> None:
+    made, trained = embedding(width=5), torch.randn(3, 5)
+    rows = torch.tensor([7, 2, 9])
+    made.load(trained, rows)
+    assert_close(made.vectors[rows] * made.factor, trained)
+    assert_close(made(rows[None], range(3)), (trained @ made.project.weight.T)[None])
+
+
+def test_pieces_without_pretrained_vectors_keep_their_start() -> None:
+    made = embedding()
+    before = made.vectors.detach().clone()
+    made.load(torch.randn(2, WIDTH), torch.tensor([1, 4]))
+    changed = (made.vectors != before).any(1)
+    assert changed.nonzero().flatten().tolist() == [1, 4]
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_frozen_vectors_do_not_learn(frozen: bool, pieces: torch.Tensor) -> None:
+    made = embedding(width=5)
+    made.load(torch.randn(1, 5), torch.tensor([3]), frozen=frozen)
+    made(pieces, range(3)).sum().backward()
+    assert (made.vectors.grad is None) == frozen
+    assert made.project.weight.grad is not None
+
+
+def test_pretrained_vectors_of_another_width_are_refused_with_the_setting_that_takes_them() -> None:
+    with pytest.raises(ModelError, match=r"width 300.*8.*set embedding\.width = 300"):
+        embedding().load(torch.randn(1, 300), torch.tensor([3]))
+
+
+def test_a_pretrained_vector_for_no_piece_is_refused() -> None:
+    with pytest.raises(ModelError, match="11"):
+        embedding().load(torch.randn(1, WIDTH), torch.tensor([PIECES]))
+
+
+def test_a_tied_readout_is_the_same_parameter() -> None:
+    made = embedding()
+    readout = Readout(WIDTH, PIECES, made)
+    assert readout.weight is made.vectors
+    assert "weight" in dict(readout.named_parameters())
+    hidden = torch.randn(2, 3, WIDTH)
+    assert_close(readout(hidden), hidden @ made.vectors.T)
+
+
+def test_a_tied_readout_of_another_width_is_projected_first() -> None:
+    made = embedding(width=5)
+    readout = Readout(WIDTH, PIECES, made, bias=True)
+    nn.init.normal_(readout.bias)
+    hidden = torch.randn(2, 3, WIDTH)
+    assert_close(readout(hidden), hidden @ readout.project.weight.T @ made.vectors.T + readout.bias)
+
+
+def test_an_untied_readout_has_a_matrix_of_its_own() -> None:
+    readout = Readout(WIDTH, PIECES)
+    assert readout.weight.shape == (PIECES, WIDTH)
+    assert readout.project is None
+    assert readout.bias is None
