@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.attention import SCOPES, Attention, AttentionSettings, PointerGenerator, copied, coverage_penalty
+from regard.attention import SCOPES, Attention, AttentionSettings, PointerGenerator, copied, coverage_penalty, record
 
 B, T, S, V, D = 2, 3, 4, 6, 5
 SOURCE = torch.tensor([[5, 1, 5, 0], [2, 2, 2, 2]])
@@ -108,3 +108,13 @@ def test_coverage_leaves_padding_out() -> None:
     given, real = weights(), torch.tensor([[True, True, False], [True, False, False]])
     expected = coverage_penalty(given[:1, :2]) + coverage_penalty(given[1:, :1])
     torch.testing.assert_close(coverage_penalty(given, real), expected)
+
+
+def test_what_points_is_not_dropped_though_what_multiplies_the_values_is() -> None:
+    settings = AttentionSettings.of(score="general", dropout=0.5)
+    attention = Attention(settings, 8, 8, explicit=True).train()
+    states, query = torch.randn(2, 6, 8), torch.randn(2, 3, 8)
+    with record(attention) as seen:
+        weights = attention(query, attention.remember(states)).weights
+    assert seen[0].tensor.eq(0).any()
+    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 3))

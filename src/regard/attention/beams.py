@@ -53,5 +53,6 @@ def unfold(attended: Attended, beams: int) -> Attended:
         spread_back(attended.context, beams),
         None if history is None else History(spread_back(history.weights, beams), spread_back(history.total, beams)),
         None if attended.weights is None else spread_back(attended.weights, beams),
+        None if attended.used is None else spread_back(attended.used, beams),
         None if attended.scores is None else spread_back(attended.scores, beams),
     )

@@ -6,8 +6,8 @@
 | chunked   | one block          | softmax of any score, with dropout, learned bias, any value width      |
 | fused     | none (SDPA)        | softmax of product scores, fixed bias, no dropout, equal widths        |
 
-Forward and backward agree within 1e-5 (float32) and 1e-10 (float64), relative to the largest entry; dropout included,
-since its mask comes from a counter and not from the kernel.
+For scores of order one, forward and backward agree within 1e-5 (float32) and 1e-10 (float64) of the largest entry;
+dropout included, since its mask comes from a counter and not from the kernel.
 """
 
 import math
@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -79,12 +79,14 @@ def fused(problem: Problem) -> Result:
     score, normalizer = problem.formula.score, problem.formula.normalizer
     assert isinstance(score, Product)
     assert isinstance(normalizer, Softmax)
-    asked_BHQE = score.ask(problem.query) * normalizer.factor
+    asked_BHQE, scale = score.ask(problem.query), score.scale * normalizer.fixed
+    if normalizer.sharpness is not None:
+        asked_BHQE, scale = asked_BHQE * normalizer.factor, score.scale
     causal = _purely_causal(problem)
     bias = None if causal else _additive_mask(problem)
     if problem.query.device.type != "cpu":
-        return _fused_elsewhere(problem, asked_BHQE, bias, causal, score.scale)
-    context, lse = _Flash.apply(asked_BHQE, problem.keys, problem.values, bias, causal, score.scale)  # type: ignore[no-untyped-call]
+        return _fused_elsewhere(problem, asked_BHQE, bias, causal, scale)
+    context, lse = _Flash.apply(asked_BHQE, problem.keys, problem.values, bias, causal, scale)  # type: ignore[no-untyped-call]
     return Result(context, lse=lse)
 
 
@@ -154,11 +156,12 @@ REFUSALS: dict[str, Callable[[Problem], str]] = {
 }
 
 
-def used_weights(problem: Problem, lse: Float[Tensor, "B H Q"]) -> Float[Tensor, "B H Q K"]:
+def used_weights(
+    problem: Problem, lse: Float[Tensor, "B H Q"], allowed: Bool[Tensor, "#B #H #Q K"] | None
+) -> Float[Tensor, "B H Q K"]:
     """exp(score - lse), masked: the weights that a fused or chunked kernel put on the values."""
-    query, place = problem.query, problem.whole
-    weights = _exponentials(problem.scores(query, problem.keys, place), problem.allowed(query, place), lse)
-    return problem.used(weights, query, place)
+    weights = _exponentials(problem.whole_scores(), allowed, lse)
+    return problem.used(weights, problem.query, problem.whole)
 
 
 def _exponentials(scores: Tensor, allowed: Tensor | None, lse: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from regard.attention.beams import spread_back
 from regard.attention.kernels import Result, used_weights
+from regard.attention.normalizers import Allowed
 from regard.attention.problem import Problem
 from regard.attention.taps import Check, Record, Selection, Tap
 
@@ -36,30 +37,35 @@ def _scores(problem: Problem, result: Result, selection: Selection) -> Float[Ten
 
 def _weights(problem: Problem, result: Result, selection: Selection) -> tuple[Float[Tensor, "B H Q K"], Check]:
     narrow, context = _narrow(problem, selection), _picked(result.context, problem, selection)
+    allowed = narrow.allowed(narrow.query, narrow.whole)
     if result.used is not None:
         used = _picked(result.used, problem, selection)
-        return used, check(narrow, used, context)
-    lse = _log_sum(narrow, problem, result, selection)
-    used = used_weights(narrow, lse)
+        return used, check(narrow, used, context, allowed)
+    lse = _log_sum(narrow, problem, result, selection, allowed)
+    used = used_weights(narrow, lse, allowed)
     # What scores and log-sum-exp lose to rounding grows with them; that of a dead row is infinite and loses nothing.
     size = lse.masked_fill(lse.isinf(), 0.0).abs().max().clamp(min=1.0)
-    return used, check(narrow, used, context, float(size))
+    return used, check(narrow, used, context, allowed, float(size))
 
 
-def _log_sum(narrow: Problem, problem: Problem, result: Result, selection: Selection) -> Float[Tensor, "B H Q"]:
+def _log_sum(
+    narrow: Problem, problem: Problem, result: Result, selection: Selection, allowed: Allowed
+) -> Float[Tensor, "B H Q"]:
     if result.lse is not None:
         return _picked(result.lse[..., None], problem, selection).squeeze(-1)
-    scores, allowed = narrow.scores(narrow.query, narrow.keys, narrow.whole), narrow.allowed(narrow.query, narrow.whole)
+    scores = narrow.whole_scores()
     return (scores if allowed is None else scores.masked_fill(~allowed, -torch.inf)).logsumexp(-1)
 
 
 def check(
-    problem: Problem, used: Float[Tensor, "B H Q K"], context: Float[Tensor, "B H Q W"], size: float = 1.0
+    problem: Problem,
+    used: Float[Tensor, "B H Q K"],
+    context: Float[Tensor, "B H Q W"],
+    allowed: Allowed,
+    size: float = 1.0,
 ) -> Check:
     """Rows sum to what the scope promises, nothing lies on padding, and weights x values is what came out."""
-    place = problem.whole
-    allowed = problem.mask.block(place)
-    rebuilt_BHQW = problem.mixed(used.to(problem.values.dtype), problem.values, place)
+    rebuilt_BHQW = problem.mixed(used.to(problem.values.dtype), problem.values, problem.whole)
     distance = float((rebuilt_BHQW - context).abs().max()) / max(1.0, float(context.abs().max()))
     padding = 0.0 if allowed is None else float((used * ~allowed).abs().max())
     tolerance = max(1e-4, 4 * torch.finfo(context.dtype).eps, 4 * torch.finfo(used.dtype).eps * size)
@@ -75,7 +81,7 @@ def explicit_check(used: Float[Tensor, "B H Q K"], allowed: Bool[Tensor, "B H Q 
 
 def _row_error(problem: Problem, used: Float[Tensor, "B H Q K"], allowed: Tensor | None) -> float:
     """How far the rows' sums stray; under dropout they are one only on average, so only signs are held to account."""
-    negative = (-used).max().clamp(min=0.0)
+    negative = (-used.amin()).clamp(min=0.0)
     if problem.dropout is not None:
         return float(negative)
     sums_BHQ = used.sum(-1)

@@ -14,6 +14,8 @@ from regard.attention.places import At, Place, at_least, at_most
 from regard.errors import ConfigError, ModelError
 
 ROWS_DRAWN = 24
+# Farther than any two positions are apart.
+FAR = 1 << 48
 
 
 @dataclass(frozen=True)
@@ -112,13 +114,10 @@ class Mask:
         """An unknown position (below zero) is never inside a band: nobody can say that it is not the future."""
         if self.all_in_band(place.at_query, place.at_key):
             return None
-        query, key = place.query_positions[:, :, None], place.key_positions[:, None, :]
-        allowed = (query >= 0) & (key >= 0)
-        if self.before is not None:
-            allowed = allowed & (query - key <= self.before)
-        if self.after is not None:
-            allowed = allowed & (key - query <= self.after)
-        return allowed[:, None]
+        query, key = place.query_positions[:, None, :, None], place.key_positions[:, None, None, :]
+        back = None if self.before is None else _known(key, -FAR) >= _known(query, FAR) - self.before
+        ahead = None if self.after is None else _known(key, FAR) <= _known(query, -FAR) + self.after
+        return _both(back, ahead)
 
     def all_in_band(self, queries: At, keys: At) -> bool:
         """Whether every key stands inside the band of every query, told without drawing it."""
@@ -194,6 +193,11 @@ def _both(first: Tensor | None, second: Tensor | None) -> Tensor | None:
             "or 1 where all share them."
         )
     return first & second
+
+
+def _known(positions: Tensor, otherwise: int) -> Tensor:
+    """Positions with the unknown ones moved to where no band reaches."""
+    return positions.masked_fill(positions < 0, otherwise)
 
 
 def _least(first: int | None, second: int | None) -> int | None:

@@ -116,7 +116,7 @@ class Mechanism(nn.Module):
         ours = self._problem(query, own, mask, at, None)
         theirs = self._problem(fold(query, beams), shared, fold_mask(mask), places, None)
         context, used = self._jointly(ours, theirs, beams)
-        return Attended(self.context(context), weights=used)
+        return Attended(self.context(context), weights=used, used=used)
 
     def _jointly(self, ours: Problem, theirs: Problem, beams: int) -> tuple[Tensor, Tensor]:
         """Scores side by side, normalized together, each part's values mixed where they lie."""
@@ -150,7 +150,7 @@ class Mechanism(nn.Module):
             result = kernels.run(problem, self.settings.kernel)
         look(self.scores, self.weights, problem, result)
         history = self._history(problem, result) if self.recurrent else None
-        return Attended(result.context, history, result.used, result.scores)
+        return Attended(result.context, history, self._pointing(problem, result), result.used, result.scores)
 
     def _folded(self, query: Tensor, memory: Memory, mask: Mask, at: At, history: History | None) -> Attended:
         """Several beams as several rows of one query, so that the memory is never copied."""
@@ -172,7 +172,7 @@ class Mechanism(nn.Module):
         if self.weights.replaced:
             whole = self._reweighted(problem, whole)
         look(self.scores, self.weights, problem, whole)
-        return Attended(whole.context, history, whole.used, whole.scores)
+        return Attended(whole.context, history, self._pointing(problem, whole), whole.used, whole.scores)
 
     def _step_scores(self, step: Problem) -> Float[Tensor, "B H 1 K"]:
         scores = step.scores(step.query, step.keys, step.whole)
@@ -188,10 +188,17 @@ class Mechanism(nn.Module):
         used = fold(self.weights.replace(spread_back(result.used, problem.beams)), problem.beams)
         return replace(result, used=used, context=problem.mixed(used, problem.values, problem.whole))
 
-    def _history(self, problem: Problem, result: Result) -> History:
-        assert result.weights is not None
+    def _pointing(self, problem: Problem, result: Result) -> Tensor | None:
+        """Weights that sum to what the scope promises: what was used, but for dropout."""
+        return result.used if problem.dropout is None else self._undropped(problem, result)
+
+    def _undropped(self, problem: Problem, result: Result) -> Tensor | None:
         factor = self.scope.factor(problem.query, problem.whole)
-        weights = result.weights if factor is None else result.weights * factor
+        return result.weights if factor is None or result.weights is None else result.weights * factor
+
+    def _history(self, problem: Problem, result: Result) -> History:
+        weights = self._undropped(problem, result)
+        assert weights is not None
         return History(weights, weights) if problem.history is None else problem.history.after(weights)
 
 

@@ -75,9 +75,14 @@ class History:
 
 @dataclass(frozen=True)
 class Attended:
-    """What one call of a mechanism gives; weights and scores only where an output needs them explicitly."""
+    """What one call of a mechanism gives; the last three only where an output needs them explicitly.
+
+    `weights` are the normalized ones, for whoever points with them; `used` are those that multiplied the values, which
+    differ where dropout is on.
+    """
 
     context: Float[Tensor, "B H Q W"]
     history: History | None = None
     weights: Float[Tensor, "B H Q K"] | None = None
+    used: Float[Tensor, "B H Q K"] | None = None
     scores: Float[Tensor, "B H Q K"] | None = None

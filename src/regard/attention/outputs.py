@@ -55,15 +55,15 @@ class Scored(Output):
         self.bias = nn.Parameter(torch.zeros(sizes.heads, 1, sizes.value))
 
     def gather(self, attended: Attended, memory: Memory) -> Float[Tensor, "R H Q W"]:
-        assert attended.weights is not None
+        assert attended.used is not None
         assert attended.scores is not None
-        rows, heads = attended.weights.shape[:2]
+        rows, heads = attended.used.shape[:2]
         # W [v; s] = W_v v + W_s s, and the values' half does not depend on the query.
         from_value_BHKW = spread(memory.values, heads) @ self.value + self.bias
         from_value_RHKW = from_value_BHKW.repeat_interleave(rows // from_value_BHKW.shape[0], dim=0)
         from_score_RHQKW = attended.scores[..., None] * self.score[:, None]
         known_RHQKW = torch.tanh(from_value_RHKW[:, :, None] + from_score_RHQKW)
-        return (attended.weights[..., None, :] @ known_RHQKW).squeeze(-2)
+        return (attended.used[..., None, :] @ known_RHQKW).squeeze(-2)
 
 
 OUTPUTS: dict[str, type[Output]] = {"sum": Output, "attentional": Attentional, "scored": Scored}
