@@ -186,7 +186,10 @@ def test_self_attention_that_looks_back_at_weights_is_refused(part: dict[str, st
         ({"initial": "xavier"}, "Unknown initialisation 'xavier'. Did you mean 'xavier_"),
         ({"feedforward": {"activation": "rellu"}}, "Unknown activation 'rellu'. Did you mean 'relu'?"),
         ({"attention": {"score": "aditive"}}, "Unknown score 'aditive'. Did you mean 'additive'?"),
-        ({"attention": {"heads": 2, "position": "sinusoidal"}}, "position sinusoidal is added to embeddings, not inside attention"),
+        (
+            {"attention": {"heads": 2, "position": "sinusoidal"}},
+            "position sinusoidal is added to embeddings, not inside attention",
+        ),
         ({"place": "middle"}, "place = 'middle'"),
         ({"width": 0}, "width = 0"),
         ({"dropout": 1.0}, "dropout = 1.0"),

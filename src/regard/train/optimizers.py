@@ -1,0 +1,78 @@
+"""Optimizers by name, with decay where it belongs and states that can be stored without pickle."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.config import Part, Rate, Settings
+from regard.errors import ConfigError, DataError, unknown
+
+OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+
+
+class OptimizerSettings(Settings):
+    """Which optimizer, how fast, and by what schedule."""
+
+    name: str = "adam"
+    rate: float = 1e-3
+    schedule: Part = Part(name="inverse_root")
+    first: Rate = 0.9
+    second: Rate = 0.98
+    epsilon: float = 1e-9
+    decay: float = 0.0
+
+
+def build(settings: OptimizerSettings, model: nn.Module) -> torch.optim.Optimizer:
+    """The optimizer over all that learns; matrices decay, norms, biases and other vectors do not."""
+    if settings.name not in OPTIMIZERS:
+        raise ConfigError(unknown("optimizer", settings.name, OPTIMIZERS))
+    learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    if not learning:
+        raise ConfigError("Nothing in this model learns: every parameter is frozen.")
+    groups = [
+        {"params": [p for p in learning if p.dim() > 1], "weight_decay": settings.decay},
+        {"params": [p for p in learning if p.dim() <= 1], "weight_decay": 0.0},
+    ]
+    maker: Any = OPTIMIZERS[settings.name]
+    return maker(
+        [group for group in groups if group["params"]],
+        lr=settings.rate,
+        betas=(settings.first, settings.second),
+        eps=settings.epsilon,
+        fused=True,
+    )
+
+
+def tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimizer's state as named tensors: `number of the parameter.what it is`."""
+    state = optimizer.state_dict()["state"]
+    return {f"{number}.{name}": value for number, entry in state.items() for name, value in entry.items()}
+
+
+def load(optimizer: torch.optim.Optimizer, stored: Mapping[str, Tensor]) -> None:
+    """Put a stored state back; it must fit the optimizer's parameters one by one."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, value in stored.items():
+        number, _, what = name.partition(".")
+        state.setdefault(int(number), {})[what] = value
+    _check(list(_parameters(optimizer)), state)
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def _parameters(optimizer: torch.optim.Optimizer) -> Iterable[Tensor]:
+    for group in optimizer.param_groups:
+        yield from group["params"]
+
+
+def _check(parameters: list[Tensor], state: Mapping[int, Mapping[str, Tensor]]) -> None:
+    for number, entry in state.items():
+        if number >= len(parameters):
+            raise DataError(f"The stored optimizer knows {number + 1} parameters, the model has {len(parameters)}.")
+        for what, value in entry.items():
+            if value.dim() and value.shape != parameters[number].shape:
+                raise DataError(
+                    f"The stored optimizer's {what} of parameter {number} has shape {tuple(value.shape)}, the "
+                    f"parameter {tuple(parameters[number].shape)}; it belongs to another model."
+                )

@@ -1,0 +1,156 @@
+"""The loop: what it yields, that splits change nothing, and that a run resumed is a run never stopped."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from itertools import islice
+from pathlib import Path
+
+import pytest
+import torch
+
+from regard.errors import DataError
+from regard.nn.parameters import named
+from regard.train import FitSettings, NotFinite, Progress, fit, newest, save
+from tests.train import toy
+
+SETTINGS = FitSettings(updates=toy.UPDATES, every=10)
+
+
+def same(first: torch.nn.Module, second: torch.nn.Module) -> bool:
+    return all(torch.equal(a, b) for a, b in zip(named(first).values(), named(second).values(), strict=True))
+
+
+def steps(settings: FitSettings = SETTINGS, **changes: object):
+    taught = toy.learner(**changes)
+    return taught, list(fit(taught, toy.batches((0, 0)), lambda: toy.validation(taught), settings))
+
+
+def test_every_update_is_told_and_scores_come_when_it_is_time() -> None:
+    _, told = steps()
+    assert [step.progress.update for step in told] == list(range(1, toy.UPDATES + 1))
+    assert [step.progress.update for step in told if step.scores] == [10, 20, 30, 40]
+    assert told[-1].last
+    assert not any(step.last for step in told[:-1])
+    assert [step.rate for step in told[:6]] == pytest.approx([0.004, 0.008, 0.012, 0.016, 0.02, 0.02])
+    assert told[-1].progress.position == (toy.UPDATES // toy.EPOCH, toy.UPDATES % toy.EPOCH)
+
+
+def test_the_loss_comes_down() -> None:
+    settings = FitSettings(updates=300, every=300)
+    taught = toy.learner(dropout=0.0)
+    one = [((0, 1), toy.batch((0, 0)))] * 300
+    told = list(fit(taught, one, lambda: {"loss": 0.0}, settings))
+    assert told[-1].loss < 0.6 * told[0].loss
+
+
+@pytest.mark.parametrize("stop", [1, 3, 9, 10, 25])
+def test_resumed_is_never_stopped_to_the_bit(stop: int, tmp_path: Path) -> None:
+    unbroken, told = steps()
+    first = toy.learner()
+    made = list(islice(fit(first, toy.batches((0, 0)), lambda: toy.validation(first), SETTINGS), stop))
+    save(tmp_path, first.checkpoint(made[-1].progress))
+    torch.manual_seed(123)
+    again = toy.learner()
+    progress = again.restore(newest(tmp_path)[0])
+    rest = list(fit(again, toy.batches(progress.position), lambda: toy.validation(again), SETTINGS, progress))
+    assert rest == told[stop:]
+    assert same(unbroken.model, again.model)
+
+
+def test_a_run_killed_again_and_again_ends_as_if_it_had_not_been(tmp_path: Path) -> None:
+    unbroken, _ = steps()
+    draw, kills = random.Random(3), 0
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "tests.train.toy", str(tmp_path)]
+    while True:
+        child = subprocess.Popen(command, env=environment, cwd=Path(__file__).parents[2])
+        if kills < 4:
+            waited = time.monotonic()
+            while not list(tmp_path.glob("update-*")) and child.poll() is None and time.monotonic() - waited < 60:
+                time.sleep(0.002)
+            time.sleep(draw.uniform(0.0, 0.05))
+            child.send_signal(signal.SIGKILL)
+            kills += 1
+        if child.wait() == 0:
+            break
+    ended = toy.learner()
+    ended.restore(newest(tmp_path)[0])
+    assert newest(tmp_path)[0].update == toy.UPDATES
+    assert same(unbroken.model, ended.model)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["update-00000039", "update-00000040"]
+
+
+def test_a_batch_split_in_parts_gives_the_same_update() -> None:
+    inputs, targets = (torch.cat(parts) for parts in zip(toy.batch((0, 0)), toy.batch((0, 3)), strict=True))
+    models = []
+    for parts in ([(inputs, targets)], [(inputs[:2], targets[:2]), (inputs[2:], targets[2:])]):
+        taught = toy.learner(dropout=0.0)
+        taught.model.double()
+        group = [((0, 1), (x.double(), y)) for x, y in parts]
+        settings = FitSettings(updates=1, every=1, accumulate=len(parts))
+        (step,) = fit(taught, group, lambda: {"loss": 0.0}, settings)
+        models.append((taught.model, step.loss))
+    assert models[0][1] == pytest.approx(models[1][1], abs=1e-12)
+    for a, b in zip(models[0][0].parameters(), models[1][0].parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-12)
+
+
+def test_gradients_are_clipped_at_the_norm() -> None:
+    taught = toy.learner(dropout=0.0)
+    (step,) = fit(taught, [((0, 1), toy.batch((0, 0)))], lambda: {"loss": 0.0}, FitSettings(updates=1, clip=1e-3))
+    clipped = torch.nn.utils.get_total_norm([parameter.grad for parameter in taught.model.parameters()])
+    assert float(clipped) == pytest.approx(1e-3, rel=1e-4)
+    assert step.norm > 1e-2
+
+
+def test_the_best_is_told_and_patience_ends() -> None:
+    taught = toy.learner()
+    scores = iter([3.0, 5.0, 4.0, 5.0, 9.0])
+    settings = FitSettings(updates=40, every=2, watch="bleu", higher=True, patience=2)
+    told = list(fit(taught, toy.batches((0, 0)), lambda: {"bleu": next(scores)}, settings))
+    assert [step.best for step in told if step.scores] == [True, True, False, False]
+    assert (told[-1].progress.best, told[-1].progress.best_update, told[-1].last) == (5.0, 4, True)
+
+
+def poisoned():
+    for position, (inputs, targets) in toy.batches((0, 0)):
+        yield position, (inputs * (torch.nan if position == (0, 3) else 1.0), targets)
+
+
+def test_a_loss_that_is_no_number_stops_with_the_batch_named_and_changes_nothing() -> None:
+    taught = toy.learner()
+    updates = fit(taught, poisoned(), lambda: {"loss": 0.0}, SETTINGS)
+    assert [step.progress.update for step in islice(updates, 2)] == [1, 2]
+    before = {name: tensor.clone() for name, tensor in named(taught.model).items()}
+    with pytest.raises(NotFinite, match=r"Update 3 \(epoch 0, up to batch 3\).*nonfinite = 'skip'"):
+        next(updates)
+    assert all(torch.equal(before[name], tensor) for name, tensor in named(taught.model).items())
+
+
+def test_or_is_left_out_and_counted() -> None:
+    taught = toy.learner()
+    settings = FitSettings(updates=5, every=5, nonfinite="skip")
+    told = list(fit(taught, poisoned(), lambda: {"loss": 0.0}, settings))
+    assert told[-1].progress.skipped == 1
+    assert all(tensor.isfinite().all() for tensor in named(taught.model).values())
+
+
+def test_a_score_nobody_computes_is_named() -> None:
+    taught = toy.learner()
+    with pytest.raises(DataError, match="watch = 'blue' is none of the scores there are: bleu"):
+        list(fit(taught, toy.batches((0, 0)), lambda: {"bleu": 1.0}, FitSettings(updates=1, watch="blue")))
+
+
+def test_the_loop_ends_with_the_data() -> None:
+    taught = toy.learner()
+    few = list(islice(toy.batches((0, 0)), 5))
+    assert len(list(fit(taught, few, lambda: {"loss": 0.0}, FitSettings(updates=9, accumulate=2)))) == 3
+
+
+def test_progress_survives_being_stored() -> None:
+    progress = Progress(7, (2, 3), 1.5, 6, 1, 2)
+    assert Progress.read(progress.facts()) == progress

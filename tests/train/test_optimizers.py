@@ -1,0 +1,72 @@
+"""Optimizers: what decays, what is stored, and that a stored one goes on as if it had never stopped."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from regard.errors import ConfigError, DataError
+from regard.train import optimizers
+from regard.train.optimizers import OPTIMIZERS, OptimizerSettings
+
+
+def model() -> nn.Module:
+    torch.manual_seed(1)
+    return nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.Linear(4, 2))
+
+
+def update(net: nn.Module, optimizer: torch.optim.Optimizer, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    optimizer.zero_grad()
+    net(torch.randn(5, 3, generator=generator)).pow(2).sum().backward()
+    optimizer.step()
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_restored_optimizer_goes_on_bit_for_bit(name: str) -> None:
+    net = model()
+    optimizer = optimizers.build(OptimizerSettings(name=name, decay=0.01), net)
+    for seed in range(3):
+        update(net, optimizer, seed)
+    twin = copy.deepcopy(net)
+    restored = optimizers.build(OptimizerSettings(name=name, decay=0.01), twin)
+    optimizers.load(restored, {name: value.clone() for name, value in optimizers.tensors(optimizer).items()})
+    for seed in range(3, 6):
+        update(net, optimizer, seed)
+        update(twin, restored, seed)
+    assert all(torch.equal(a, b) for a, b in zip(net.parameters(), twin.parameters(), strict=True))
+
+
+def test_matrices_decay_and_vectors_do_not() -> None:
+    net = model()
+    before = copy.deepcopy(net)
+    optimizer = optimizers.build(OptimizerSettings(name="adamw", rate=0.1, decay=0.5), net)
+    for parameter in net.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer.step()
+    for (name, new), old in zip(net.named_parameters(), before.parameters(), strict=True):
+        assert torch.equal(new, old) == (new.dim() == 1), name
+
+
+def test_frozen_parameters_are_left_alone() -> None:
+    net = model()
+    net[0].requires_grad_(False)
+    optimizer = optimizers.build(OptimizerSettings(), net)
+    assert sum(len(group["params"]) for group in optimizer.param_groups) == 4
+    net.requires_grad_(False)
+    with pytest.raises(ConfigError, match="every parameter is frozen"):
+        optimizers.build(OptimizerSettings(), net)
+
+
+def test_the_state_of_another_model_is_refused() -> None:
+    net, other = model(), nn.Linear(7, 7)
+    optimizer = optimizers.build(OptimizerSettings(), net)
+    update(net, optimizer, 0)
+    with pytest.raises(DataError, match="belongs to another model"):
+        optimizers.load(optimizers.build(OptimizerSettings(), other), optimizers.tensors(optimizer))
+
+
+def test_an_unknown_optimizer_is_refused_with_the_nearest() -> None:
+    with pytest.raises(ConfigError, match="Did you mean 'adamw'"):
+        optimizers.build(OptimizerSettings(name="adanw"), model())
