@@ -1,0 +1,63 @@
+"""What became of every row: kept, or left out for a reason, with the first few places."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+# A bad line either stops the reading or is left out and counted.
+Policy: TypeAlias = Literal["stop", "skip"]
+
+PLACES = 5
+
+
+@dataclass
+class LeftOut:
+    """How many rows were left out for one reason, and where the first few stood."""
+
+    count: int = 0
+    places: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Counts:
+    """How many rows were kept, and how many were left out for which reason."""
+
+    kept: int = 0
+    left_out: dict[str, LeftOut] = field(default_factory=dict)
+
+    def leave_out(self, reason: str, place: str) -> None:
+        """Counts one row that was left out."""
+        entry = self.left_out.setdefault(reason, LeftOut())
+        entry.count += 1
+        if len(entry.places) < PLACES:
+            entry.places.append(place)
+
+    @property
+    def read(self) -> int:
+        return self.kept + sum(entry.count for entry in self.left_out.values())
+
+    def plain(self) -> dict[str, Any]:
+        """These counts as values that JSON can hold."""
+        left_out = {reason: {"count": entry.count, "places": entry.places} for reason, entry in self.left_out.items()}
+        return {"kept": self.kept, "left_out": left_out}
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> "Counts":
+        """The counts that `plain` was made from."""
+        left_out = {reason: LeftOut(**entry) for reason, entry in plain["left_out"].items()}
+        return cls(plain["kept"], left_out)
+
+    def __str__(self) -> str:
+        """One line a reason, ready to print.
+
+        >>> counts = Counts(kept=2900)
+        >>> counts.leave_out("empty", "train.de line 812")
+        >>> print(counts)
+        2,900 of 2,901 rows kept
+          1 left out: empty (train.de line 812)
+        """
+        lines = [f"{self.kept:,} of {self.read:,} rows kept"]
+        for reason, entry in self.left_out.items():
+            more = ", ..." if entry.count > len(entry.places) else ""
+            lines.append(f"  {entry.count:,} left out: {reason} ({', '.join(entry.places)}{more})")
+        return "\n".join(lines)

@@ -1,0 +1,122 @@
+"""Prepared examples on disk, read through a memory map: nothing is loaded, and any example is found at once.
+
+A store is a folder with four files, all numbers little-endian:
+
+    manifest.json   what this is: format number, columns, counts, sizes and checksums, fingerprint of its inputs
+    pieces.bin      the tokens of all examples, one after another, an example's columns side by side (uint16 or uint32)
+    offsets.bin     where in pieces.bin each example begins, and where the last one ends (uint64)
+    lengths.bin     how many tokens each column of each example has (uint32)
+"""
+
+import mmap
+import os
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int, UInt, UInt32
+
+from regard.data.counts import Counts
+from regard.data.manifest import DATA_FILES, LENGTHS, OFFSETS, PIECES, Manifest, Unusable
+from regard.errors import ConfigError
+from regard.files import FilePath, checksum, shown
+
+
+class Store:
+    """The examples of one corpus as integer sequences."""
+
+    def __init__(self, folder: Path, manifest: Manifest):
+        self.folder = folder
+        self.manifest = manifest
+        self.columns = manifest.columns
+        self._pieces = _mapped(folder / PIECES, manifest.piece)
+        self._offsets = _mapped(folder / OFFSETS, "<u8")
+        self.lengths: UInt32[np.ndarray, "N C"] = _mapped(folder / LENGTHS, "<u4").reshape(-1, len(self.columns))
+
+    @classmethod
+    def open(cls, folder: FilePath, verify: bool = False) -> "Store":
+        """The store in a folder; its sizes are checked, and on request every byte against its checksum."""
+        folder = Path(folder)
+        manifest = Manifest.load(folder)
+        for name in DATA_FILES:
+            _check_file(folder / name, manifest, verify)
+        store = cls(folder, manifest)
+        if int(store._offsets[0]) != 0 or int(store._offsets[-1]) != manifest.pieces:
+            raise Unusable(f"{shown(folder / OFFSETS)} is damaged. Prepare the data again.")
+        return store
+
+    @property
+    def counts(self) -> Counts:
+        """What became of the rows this store was made from."""
+        return Counts.of(self.manifest.counts)
+
+    def __len__(self) -> int:
+        return self.manifest.examples
+
+    def __getitem__(self, index: int) -> dict[str, UInt[np.ndarray, " S"]]:
+        """The tokens of each column: views into the map, nothing is copied."""
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"example {index} of {len(self)}")
+        lengths = self.lengths[index].tolist()
+        end = int(self._offsets[index % len(self) + 1])
+        starts = list(accumulate(lengths, initial=int(self._offsets[index % len(self)])))
+        if starts[-1] != end or end > self._pieces.size:
+            raise Unusable(f"{shown(self.folder)}: example {index} is damaged. Prepare the data again.")
+        return {name: self._pieces[starts[place] : starts[place + 1]] for place, name in enumerate(self.columns)}
+
+    def __reduce__(self) -> tuple[Callable[..., "Store"], tuple[Any, ...]]:
+        """Another process opens the same files; the bytes do not travel."""
+        return Store.open, (self.folder,)
+
+
+class Joined:
+    """Several stores as one: the examples of the first, then those of the second, and so on."""
+
+    def __init__(self, stores: Sequence[Store]):
+        if len({store.columns for store in stores}) != 1:
+            listing = ", ".join(f"{shown(store.folder)} has {', '.join(store.columns)}" for store in stores)
+            raise ConfigError(f"Stores can be joined when their columns are the same: {listing or 'there is none'}.")
+        self.stores = tuple(stores)
+        self.columns = stores[0].columns
+        self.starts = [0, *accumulate(len(store) for store in stores)]
+
+    @property
+    def lengths(self) -> list[UInt32[np.ndarray, "_ C"]]:
+        """The lengths of each store, as batching takes them."""
+        return [store.lengths for store in self.stores]
+
+    def __len__(self) -> int:
+        return self.starts[-1]
+
+    def __getitem__(self, index: int) -> dict[str, UInt[np.ndarray, " S"]]:
+        if not 0 <= index < len(self):
+            raise IndexError(f"example {index} of {len(self)}")
+        number = bisect_right(self.starts, index) - 1
+        return self.stores[number][index - self.starts[number]]
+
+    def take(self, indices: Int[np.ndarray, " N"]) -> list[dict[str, UInt[np.ndarray, " _"]]]:
+        """The examples of one batch."""
+        return [self[index] for index in indices.tolist()]
+
+
+def _mapped(path: Path, kind: str) -> np.ndarray:
+    """A file as a read-only array; an empty file cannot be mapped."""
+    with open(path, "rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            return np.empty(0, kind)
+        return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), kind)
+
+
+def _check_file(path: Path, manifest: Manifest, verify: bool) -> None:
+    recorded = manifest.files[path.name]
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise Unusable(f"Cannot read {shown(path)}: {error.strerror}. Prepare the data again.") from None
+    if size != recorded.bytes:
+        raise Unusable(f"{shown(path)} has {size:,} bytes, expected {recorded.bytes:,}. Prepare the data again.")
+    if verify and checksum(path) != recorded.sha256:
+        raise Unusable(f"{shown(path)} was altered: its checksum does not match. Prepare the data again.")
