@@ -25,9 +25,7 @@ def beside(model: torch.nn.Module, text: torch.Tensor, length: int) -> torch.Ten
 
 def main() -> None:
     text = torch.randint(0, VOCABULARY, (OWN,), generator=torch.Generator().manual_seed(0))
-    print(
-        f"{'norm':8} {'training':>12} {'evaluation':>12}   largest change of a text's states, neighbours 2 -> {LONG} long"
-    )
+    print(f"{'norm':8} {'training':>12} {'evaluation':>12}   largest change of a text, neighbours 2 -> {LONG} long")
     for name in NORMS:
         torch.manual_seed(0)
         settings = {"width": WIDTH, "layers": 4, "attention": {"heads": 4}, "feedforward": {"hidden": 128}}

@@ -126,7 +126,7 @@ def test_a_loss_that_is_no_number_stops_with_the_batch_named_and_changes_nothing
     updates = fit(taught, poisoned(), lambda: {"loss": 0.0}, SETTINGS)
     assert [step.progress.update for step in islice(updates, 2)] == [1, 2]
     before = {name: tensor.clone() for name, tensor in named(taught.model).items()}
-    with pytest.raises(NotFinite, match=r"Update 3 \(epoch 0, up to batch 3\).*nonfinite = 'skip'"):
+    with pytest.raises(NotFinite, match=r"Update 3 \(data up to 0, 3\).*nonfinite = 'skip'"):
         next(updates)
     assert all(torch.equal(before[name], tensor) for name, tensor in named(taught.model).items())
 
@@ -152,5 +152,5 @@ def test_the_loop_ends_with_the_data() -> None:
 
 
 def test_progress_survives_being_stored() -> None:
-    progress = Progress(7, (2, 3), 1.5, 6, 1, 2)
+    progress = Progress(7, (2, 0, 3), 1.5, 6, 1, 2)
     assert Progress.read(progress.facts()) == progress

@@ -20,8 +20,8 @@ def batch(position: tuple[int, int]) -> tuple[Tensor, Tensor]:
     return torch.randn(size, 6, generator=generator), torch.randint(0, 5, (size,), generator=generator)
 
 
-def batches(position: tuple[int, int]) -> Iterator[tuple[tuple[int, int], tuple[Tensor, Tensor]]]:
-    epoch, place = position
+def batches(position: tuple[int, ...]) -> Iterator[tuple[tuple[int, int], tuple[Tensor, Tensor]]]:
+    epoch, place = position or (0, 0)
     while True:
         after = (epoch, place + 1) if place + 1 < EPOCH else (epoch + 1, 0)
         yield after, batch((epoch, place))

@@ -28,9 +28,10 @@ from regard.attention.scopes import Scope
 from regard.attention.scores import Product
 from regard.errors import ModelError
 
-# Chosen by `benchmarks/kernels.py` on a CPU, for training with dropout. Weights in one call above which chunks win: the
-# plain formulas are up to twice as fast at 2^21 weights; at 2^23 each of their tensors (32 MB) costs fresh pages, and
-# chunks are 1.4 to 2.5 times as fast with look-ahead, about even without, and take a fraction of the memory.
+# Chosen by `benchmarks/kernels.py` on a CPU. Weights in one call above which chunks, which also save memory, stand in
+# for the plain formulas when training with dropout. At 2^21 weights the plain formulas take 0.6 to 1 times as long as
+# chunks; at 2^23, where each of their tensors (32 MB) costs fresh pages, 1.4 times with look-ahead and 0.6 without; at
+# 2^25, twice and as long.
 MANY_WEIGHTS = 1 << 22
 # The same for the numbers of a score that makes a vector of every pair.
 MANY_NUMBERS = 1 << 25

@@ -22,8 +22,8 @@ from regard.train.checkpoints import Checkpoint
 from regard.train.schedules import Schedule
 
 B = TypeVar("B")
-# Where the data stand after a batch: epoch, and batches of it already seen.
-Position = tuple[int, int]
+# Where the data stand after a batch, epoch first, in whatever numbers the data find their way back by.
+Position = tuple[int, ...]
 
 
 class FitSettings(Settings):
@@ -50,7 +50,7 @@ class Progress:
     """All that a run remembers beside tensors."""
 
     update: int = 0
-    position: Position = (0, 0)
+    position: Position = ()
     best: float | None = None
     best_update: int = 0
     waited: int = 0
@@ -59,8 +59,7 @@ class Progress:
     @classmethod
     def read(cls, facts: Mapping[str, Any]) -> "Progress":
         """Progress as it was stored."""
-        epoch, batch = facts["position"]
-        return cls(**{**facts, "position": (int(epoch), int(batch))})
+        return cls(**{**facts, "position": tuple(facts["position"])})
 
     def facts(self) -> dict[str, Any]:
         return asdict(self)
@@ -170,9 +169,9 @@ def _scaled(model: nn.Module, share: float, clip: float | None) -> float:
 def _not_finite(after: Progress, settings: FitSettings, total: float, norm: float) -> Progress:
     if settings.nonfinite == "skip":
         return replace(after, skipped=after.skipped + 1)
-    epoch, batch = after.position
+    place = ", ".join(map(str, after.position))
     raise NotFinite(
-        f"Update {after.update} (epoch {epoch}, up to batch {batch}): loss {total}, gradient norm {norm}. Nothing was "
+        f"Update {after.update} (data up to {place}): loss {total}, gradient norm {norm}. Nothing was "
         "changed. Lower the rate, lengthen the warm-up, or set nonfinite = 'skip' to leave such batches out."
     )
 
