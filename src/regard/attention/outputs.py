@@ -32,7 +32,7 @@ class Output(nn.Module):
 
 
 class Attentional(Output):
-    """tanh(W [context; query])   (Luong et al. 2015, eq. 5)."""
+    """tanh(W [context; query])   (Luong et al. 2015, 3)."""
 
     def __init__(self, sizes: Sizes, query: int, context: int) -> None:
         super().__init__(sizes, query, context)

@@ -71,7 +71,7 @@ class LocalM(Window):
 
 
 class LocalP(Scope):
-    """Local-p: p = S sigmoid(v . tanh(W q)), weights times exp(-2 ((s - p) / D)^2)   (Luong et al. 2015, eq. 9-10).
+    """Local-p: p = S sigmoid(v . tanh(W q)), weights times exp(-2 ((s - p) / D)^2)   (Luong et al. 2015, 3.2).
 
     S is the number of real keys; the Gaussian's deviation is half the radius D, and nothing beyond D is in view.
     """

@@ -61,7 +61,7 @@ class Product(Score):
 
 
 class Dot(Product):
-    """q . k   (Luong et al. 2015, eq. 8)."""
+    """q . k   (Luong et al. 2015, 3.1)."""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class ScaledDot(Product):
 
 
 class General(Product):
-    """q W k   (Luong et al. 2015, eq. 8)."""
+    """q W k   (Luong et al. 2015, 3.1)."""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -151,7 +151,7 @@ class Additive(Score):
 
 
 class Concat(Additive):
-    """v . tanh(W [q; k])   (Luong et al. 2015, eq. 8): W split in two, so that the key's half is computed once."""
+    """v . tanh(W [q; k])   (Luong et al. 2015, 3.1): W split in two, so that the key's half is computed once."""
 
     def __init__(self, sizes: Sizes, *, hidden: PositiveInt | None = None) -> None:
         super().__init__(sizes, hidden=hidden)
@@ -198,7 +198,7 @@ class Coverage(LocationAware):
 
 
 class Location(Score):
-    """W q: the place is told by the query alone   (Luong et al. 2015, eq. 9); up to `length` keys."""
+    """W q: the place is told by the query alone   (Luong et al. 2015, 3.1); up to `length` keys."""
 
     counts = True
 
