@@ -92,6 +92,13 @@ def test_joint_has_no_cross_attention_and_one_softmax_over_source_and_target() -
         assert (found[:, :, :, :2] > 0).all()
 
 
+def test_joint_target_positions_go_on_where_each_source_ends() -> None:
+    model = transformer(cross="joint", position="learned", embedding={"scale": False})
+    embedded = recorded(model, "embedding.embedded")["embedding.embedded"]
+    places = torch.tensor([[4, 5, 6], [2, 3, 4]])
+    assert_close(embedded, model.embedding.vectors[TARGET].detach() + model.embedding.position.table[places].detach())
+
+
 @pytest.mark.parametrize("position", ["rotary", "alibi", "relative", "bucketed"])
 def test_positions_inside_attention_stay_out_of_cross_attention_and_embeddings(position: str) -> None:
     model = transformer(position=position)

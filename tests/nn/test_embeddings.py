@@ -72,6 +72,12 @@ def test_every_piece_is_of_the_first_segment_unless_told_otherwise(pieces: torch
     assert not torch.allclose(made(pieces, range(3)), made(pieces, range(3), torch.ones_like(pieces)))
 
 
+@pytest.mark.parametrize(("known", "given"), [(0, 0), (2, 2), (2, -1)])
+def test_segments_it_does_not_know_are_refused(known: int, given: int, pieces: torch.Tensor) -> None:
+    with pytest.raises(ModelError, match=f"knows the first {known}"):
+        embedding(segments=known)(pieces, range(3), torch.full_like(pieces, given))
+
+
 def test_vectors_start_with_unit_variance_once_scaled() -> None:
     made = Embedding(EmbeddingSettings(), 2000, 64, NOWHERE)
     assert float((made.vectors * made.factor).detach().var()) == pytest.approx(1.0, rel=0.05)

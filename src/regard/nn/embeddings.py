@@ -54,16 +54,23 @@ class Embedding(nn.Module):
         if self.project is not None:
             vectors_BTD = self.project(vectors_BTD)
         placed_BTD = self.position.embed(vectors_BTD * self.factor, at)
+        if segments is not None:
+            self._check_segments(segments)
         if self.segments is not None:
-            placed_BTD = placed_BTD + self._segments(pieces, segments)
+            # Every piece belongs to the first segment unless told otherwise.
+            placed_BTD = placed_BTD + (self.segments[0] if segments is None else self.segments[segments])
         if self.norm is not None:
             placed_BTD = self.norm(placed_BTD)
         return self.dropout(self.embedded(placed_BTD))
 
-    def _segments(self, pieces: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None) -> Tensor:
-        """Every piece belongs to the first segment unless told otherwise."""
-        assert self.segments is not None
-        return self.segments[0] if segments is None else self.segments[segments]
+    def _check_segments(self, segments: Int[Tensor, "B T"]) -> None:
+        known = 0 if self.segments is None else len(self.segments)
+        lowest, highest = int(segments.min()), int(segments.max())
+        if lowest < 0 or highest >= known:
+            raise ModelError(
+                f"Segments {lowest} to {highest}, of which this embedding knows the first {known}; "
+                f"set embedding.segments = {highest + 1} or give lower ones."
+            )
 
     @torch.no_grad()
     def load(self, vectors: Float[Tensor, "V X"], rows: Int[Tensor, " V"], frozen: bool = False) -> None:
