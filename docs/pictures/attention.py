@@ -35,8 +35,8 @@ from regard.attention import (
     MultiHeadAttention,
     PointerGenerator,
     Sizes,
+    chunks,
     copied,
-    kernels,
     padding,
     record,
     window,
@@ -315,7 +315,7 @@ def blocks() -> None:
         keys = torch.zeros(1, 8, length, 64)
         problem = mechanism._problem(keys, mechanism.remember(keys, keys), mask, range(length), None)
         axes.set_facecolor(NOTHING)
-        for rows, columns in kernels._blocks(problem):
+        for rows, columns in chunks.blocks(problem):
             for column in columns:
                 corner, wide, high = (column.start, rows.start), column.stop - column.start, rows.stop - rows.start
                 axes.add_patch(Rectangle(corner, wide, high, facecolor=MIDDLE, edgecolor="white", linewidth=1))

@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from regard.attention import FREE, KERNELS, LOOK_AHEAD, SCORES, Memory, kernels, pairs, record, window
+from regard.attention import FREE, KERNELS, LOOK_AHEAD, SCORES, Memory, chunks, kernels, pairs, record, window
 from regard.attention.problem import Problem
 from regard.attention.scores import Product
 from regard.errors import ConfigError, ModelError
@@ -36,8 +36,8 @@ ONLINE = near(2, normalizers=["softmax"])
 @pytest.fixture(autouse=True)
 def tiny_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of two rows and three columns, so that toys are computed in many of them."""
-    monkeypatch.setattr(kernels, "CHUNK_ROWS", 2)
-    monkeypatch.setattr(kernels, "CHUNK_COLUMNS", 3)
+    monkeypatch.setattr(chunks, "CHUNK_ROWS", 2)
+    monkeypatch.setattr(chunks, "CHUNK_COLUMNS", 3)
 
 
 def can(kernel: str, recipe: Recipe) -> bool:
@@ -156,8 +156,8 @@ def test_rows_that_see_nothing_in_their_first_blocks_see_the_rest(
     kernel: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """torch's own kernel works in blocks of 512 keys; these rows begin with one or two of which they see none."""
-    monkeypatch.setattr(kernels, "CHUNK_ROWS", 40)
-    monkeypatch.setattr(kernels, "CHUNK_COLUMNS", 300)
+    monkeypatch.setattr(chunks, "CHUNK_ROWS", 40)
+    monkeypatch.setattr(chunks, "CHUNK_COLUMNS", 300)
     mechanism = build(heads=1, dtype=dtype)
     real, allowed = torch.ones(2, 1100, dtype=torch.bool), torch.ones(70, 1100, dtype=torch.bool)
     real[0, :700], real[1, :1099] = False, False
