@@ -15,6 +15,7 @@ from typing import NamedTuple, Self
 import tokenizers
 
 from regard.errors import DataError, nearest
+from regard.files import write_atomically
 from regard.text import threads as threads
 from regard.text.encoded import Encoded
 from regard.text.kinds import BEGIN, END, PADDING, TOKENIZERS, UNKNOWN, Kind, Vocabulary
@@ -163,7 +164,8 @@ class Tokenizer:
             raise DataError(f"{place} is damaged: {error}.") from None
 
     def save(self, path: Path) -> None:
-        path.write_text(self.to_json(), "utf-8")
+        with write_atomically(path) as file:
+            file.write(self.to_json().encode())
 
     @classmethod
     def load(cls, path: Path) -> Self:
