@@ -6,13 +6,16 @@ constructor: the defaults stand there and nowhere else.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 
-from regard.errors import ConfigError, unknown
+from regard.errors import ConfigError, nearest, unknown
 
 T = TypeVar("T")
 
@@ -60,6 +63,67 @@ class Part(BaseModel):
     def __str__(self) -> str:
         inside = ", ".join(f"{key}={value!r}" for key, value in self.options.items())
         return f"{self.name}({inside})" if inside else self.name
+
+
+def load(path: Path) -> dict[str, Any]:
+    """The plain values of a TOML file."""
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        siblings = [entry.name for entry in path.parent.glob("*.toml")] if path.parent.is_dir() else []
+        raise ConfigError(f"{path}: {error.strerror}.{nearest(path.name, siblings)}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: not UTF-8 text; a recipe is a TOML file.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: {error}; a recipe is a TOML file.") from None
+
+
+def override(values: Mapping[str, Any], changes: Iterable[str]) -> dict[str, Any]:
+    """The values with each `a.b=c` put in; c is read as TOML where it is that, otherwise as text.
+
+    >>> override({"search": {"beams": 5}}, ["search.beams=1", "device=cpu"])
+    {'search': {'beams': 1}, 'device': 'cpu'}
+    """
+    changed = deepcopy(dict(values))
+    for change in changes:
+        path, equals, text = change.partition("=")
+        if not equals or not path.strip():
+            raise ConfigError(f"--set {change}: expected a setting and its value, such as search.beams=5.")
+        _put(changed, path.strip().split("."), _value(text.strip()), change)
+    return changed
+
+
+def _put(values: dict[str, Any], path: list[str], value: object, change: str) -> None:
+    inside: Any = values
+    for step in path[:-1]:
+        inside = _entry(inside, step, change)
+    if isinstance(inside, list):
+        _entry(inside, path[-1], change)
+        inside[int(path[-1])] = value
+    else:
+        inside[path[-1]] = value
+
+
+def _entry(inside: Any, step: str, change: str) -> Any:
+    """The table or list under one step of a path; a table that is not there yet is begun."""
+    if isinstance(inside, list):
+        if not step.isdecimal() or int(step) >= len(inside):
+            raise ConfigError(f"--set {change}: {step!r} is no place in a list of {len(inside)}; they count from 0.")
+        return inside[int(step)]
+    found = inside.setdefault(step, {})
+    if isinstance(found, str):
+        # A part given by its name alone gets settings.
+        found = inside[step] = {"name": found}
+    if not isinstance(found, dict | list):
+        raise ConfigError(f"--set {change}: {step} is {found!r}, which has no settings inside.")
+    return found
+
+
+def _value(text: str) -> object:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
 
 
 def make(kind: str, known: Mapping[str, type[T]], choice: str | Mapping[str, Any] | Part, *given: object) -> T:

@@ -1,5 +1,6 @@
 """The loop: what it yields, that splits change nothing, and that a run resumed is a run never stopped."""
 
+import math
 import os
 import random
 import signal
@@ -14,7 +15,7 @@ import torch
 
 from regard.errors import DataError
 from regard.nn.parameters import named
-from regard.train import FitSettings, NotFinite, Progress, fit, newest, save
+from regard.train import FitSettings, Learner, NotFinite, Progress, Step, fit, log, newest, save
 from tests.train import toy
 
 SETTINGS = FitSettings(updates=toy.UPDATES, every=10)
@@ -47,30 +48,47 @@ def test_the_loss_comes_down() -> None:
     assert told[-1].loss < 0.6 * told[0].loss
 
 
-@pytest.mark.parametrize("stop", [1, 3, 9, 10, 25])
-def test_resumed_is_never_stopped_to_the_bit(stop: int, tmp_path: Path) -> None:
-    unbroken, told = steps()
+MANNERS = {
+    "plain": SETTINGS,
+    "bfloat16": SETTINGS.model_copy(update={"precision": "bfloat16"}),
+    "ema": SETTINGS.model_copy(update={"ema": 0.9}),
+    "compiled": SETTINGS.model_copy(update={"compile": "eager"}),
+    "told": SETTINGS.model_copy(update={"log": 7, "accumulate": 2}),
+}
+
+
+@pytest.mark.parametrize("stop", [1, 9, 10, 25])
+@pytest.mark.parametrize("manner", MANNERS)
+def test_resumed_is_never_stopped_to_the_bit(manner: str, stop: int, tmp_path: Path) -> None:
+    settings = MANNERS[manner]
+    unbroken, told = steps(settings)
     first = toy.learner()
-    made = list(islice(fit(first, toy.batches((0, 0)), lambda: toy.validation(first), SETTINGS), stop))
-    save(tmp_path, first.checkpoint(made[-1].progress))
-    torch.manual_seed(123)
-    again = toy.learner()
-    progress = again.restore(newest(tmp_path)[0])
-    rest = list(fit(again, toy.batches(progress.position), lambda: toy.validation(again), SETTINGS, progress))
+    made = list(islice(fit(first, toy.batches((0, 0)), lambda: toy.validation(first), settings), stop))
+    again, rest = resumed(first, made[-1], settings, tmp_path)
     assert rest == told[stop:]
     assert same(unbroken.model, again.model)
 
 
+def resumed(first: Learner, step: Step, settings: FitSettings, folder: Path) -> tuple[Learner, list[Step]]:
+    """What comes of a run that was saved after a step and started anew."""
+    save(folder, first.checkpoint(step.progress))
+    torch.manual_seed(123)
+    again = toy.learner()
+    progress = again.restore(newest(folder)[0])
+    return again, list(fit(again, toy.batches(progress.position), lambda: toy.validation(again), settings, progress))
+
+
 def test_a_run_killed_again_and_again_ends_as_if_it_had_not_been(tmp_path: Path) -> None:
-    unbroken, _ = steps()
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    unbroken = toy.run(whole, toy.FULL)
     draw, kills = random.Random(3), 0
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "tests.train.toy", str(tmp_path)]
+    command = [sys.executable, "-m", "tests.train.toy", str(killed)]
     while True:
         child = subprocess.Popen(command, env=environment, cwd=Path(__file__).parents[2])
         if kills < 4:
             waited = time.monotonic()
-            while not list(tmp_path.glob("update-*")) and child.poll() is None and time.monotonic() - waited < 60:
+            while not list(killed.glob("update-*")) and child.poll() is None and time.monotonic() - waited < 60:
                 time.sleep(0.002)
             time.sleep(draw.uniform(0.0, 0.05))
             child.send_signal(signal.SIGKILL)
@@ -78,10 +96,21 @@ def test_a_run_killed_again_and_again_ends_as_if_it_had_not_been(tmp_path: Path)
         if child.wait() == 0:
             break
     ended = toy.learner()
-    ended.restore(newest(tmp_path)[0])
-    assert newest(tmp_path)[0].update == toy.UPDATES
+    ended.restore(newest(killed)[0])
+    assert newest(killed)[0].update == toy.UPDATES
     assert same(unbroken.model, ended.model)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["update-00000039", "update-00000040"]
+    assert all(torch.equal(value, ended.ema.averages[name]) for name, value in unbroken.ema.averages.items())
+    assert sorted(path.name for path in killed.glob("update-*")) == ["update-00000039", "update-00000040"]
+    assert timeless(killed) == timeless(whole) != []
+    assert contents(toy.kept(killed, "best").paths()) == contents(toy.kept(whole, "best").paths())
+
+
+def timeless(folder: Path) -> list[dict[str, object]]:
+    return [{name: line[name] for name in line.keys() - log.CLOCK} for line in log.read(folder / "log.jsonl")]
+
+
+def contents(paths: list[Path]) -> dict[str, bytes]:
+    return {path.name: (path / "parameters.safetensors").read_bytes() for path in paths}
 
 
 def test_a_batch_split_in_parts_gives_the_same_update() -> None:
@@ -116,6 +145,49 @@ def test_the_best_is_told_and_patience_ends() -> None:
     assert (told[-1].progress.best, told[-1].progress.best_update, told[-1].last) == (5.0, 4, True)
 
 
+def test_a_score_that_is_no_number_is_never_the_best() -> None:
+    taught = toy.learner()
+    scores = iter([math.nan, 3.0, math.nan, 2.0])
+    told = list(fit(taught, toy.batches((0, 0)), lambda: {"loss": next(scores)}, FitSettings(updates=4, every=1)))
+    assert [step.best for step in told] == [False, True, False, True]
+
+
+def test_epochs_end_a_run_with_an_evaluation_and_updates_then_do_not() -> None:
+    settings = FitSettings(epochs=2, every=100)
+    _, told = steps(settings)
+    assert len(told) == settings.planned(toy.EPOCH) == 2 * toy.EPOCH
+    assert (told[-1].ending, told[-1].progress.epoch, told[-1].last) == ("epochs", 2, True)
+    assert told[-1].scores is not None
+    assert FitSettings.read(settings.model_dump()) == settings
+
+
+@pytest.mark.parametrize(("accumulate", "updates", "planned"), [(1, 5, 5), (1, 100, 14), (4, 100, 4)])
+def test_what_comes_first_ends_the_run(accumulate: int, updates: int, planned: int) -> None:
+    settings = FitSettings(epochs=2, updates=updates, accumulate=accumulate)
+    _, told = steps(settings)
+    assert len(told) == settings.planned(toy.EPOCH) == planned
+
+
+@pytest.mark.parametrize("how", ["stop", "minutes"])
+def test_a_run_stopped_in_between_goes_on_as_if_it_had_not_been(how: str, tmp_path: Path) -> None:
+    _, told = steps()
+    taught = toy.learner()
+    halted = SETTINGS.model_copy(update={"minutes": 1e-9} if how == "minutes" else {})
+    count = iter(range(100))
+    stop = (lambda: next(count) == 12) if how == "stop" else None
+    made = list(fit(taught, toy.batches((0, 0)), lambda: toy.validation(taught), halted, stop=stop))
+    assert (len(made), made[-1].ending, made[-1].last) == (13 if how == "stop" else 1, how, True)
+    _, rest = resumed(taught, made[-1], SETTINGS, tmp_path)
+    assert rest == told[len(made) :]
+
+
+def test_the_loss_told_is_that_of_all_targets_since_the_last_time() -> None:
+    _, told = steps(FitSettings(updates=20, every=100, log=8))
+    assert [step.progress.update for step in told if step.recent is not None] == [8, 16, 20]
+    part = told[8:16]
+    assert told[15].recent == pytest.approx(sum(s.loss * s.count for s in part) / sum(s.count for s in part))
+
+
 def poisoned():
     for position, (inputs, targets) in toy.batches((0, 0)):
         yield position, (inputs * (torch.nan if position == (0, 3) else 1.0), targets)
@@ -129,6 +201,14 @@ def test_a_loss_that_is_no_number_stops_with_the_batch_named_and_changes_nothing
     with pytest.raises(NotFinite, match=r"Update 3 \(data up to 0, 3\).*nonfinite = 'skip'"):
         next(updates)
     assert all(torch.equal(before[name], tensor) for name, tensor in named(taught.model).items())
+
+
+def test_the_examples_of_the_bad_batch_of_a_group_are_named() -> None:
+    taught = toy.learner()
+    taught.describe = lambda pair: f"{len(pair[1])} rows"
+    settings = FitSettings(updates=5, accumulate=3)
+    with pytest.raises(NotFinite, match=r"Update 1 \(data up to 0, 3\).*changed\. The examples: 5 rows\. Lower"):
+        list(fit(taught, poisoned(), lambda: {"loss": 0.0}, settings))
 
 
 def test_or_is_left_out_and_counted() -> None:
@@ -152,5 +232,11 @@ def test_the_loop_ends_with_the_data() -> None:
 
 
 def test_progress_survives_being_stored() -> None:
-    progress = Progress(7, (2, 0, 3), 1.5, 6, 1, 2)
+    progress = Progress(7, (2, 0, 3), 1.5, 6, 1, 2, 3, 0.1, 4)
     assert Progress.read(progress.facts()) == progress
+    assert progress.epoch == 2
+
+
+def test_progress_of_earlier_versions_is_read() -> None:
+    old = {"update": 7, "position": [2, 0], "best": None, "best_update": 0, "waited": 0, "skipped": 1}
+    assert Progress.read(old) == Progress(7, (2, 0), skipped=1)

@@ -3,15 +3,30 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from regard.nn import Loss, smoothed_cross_entropy
-from regard.train import FitSettings, Learner, OptimizerSettings, Progress, Schedule, fit, newest, optimizers, save
+from regard.train import (
+    AverageSettings,
+    FitSettings,
+    Kept,
+    Learner,
+    Log,
+    OptimizerSettings,
+    Progress,
+    Schedule,
+    fit,
+    newest,
+    optimizers,
+    save,
+)
 
 EPOCH = 7
 UPDATES = 40
+FULL = FitSettings(updates=UPDATES, every=5, log=4, ema=0.9)
 
 
 def batch(position: tuple[int, int]) -> tuple[Tensor, Tensor]:
@@ -51,11 +66,21 @@ def run(folder: Path, settings: FitSettings) -> Learner[tuple[Tensor, Tensor]]:
     taught = learner()
     stored, _ = newest(folder)
     progress = Progress() if stored is None else taught.restore(stored)
+    log, best = Log(folder / "log.jsonl"), kept(folder, "best")
+    log.resume(progress.update)
+    best.resume(progress.update)
     for step in fit(taught, batches(progress.position), lambda: validation(taught), settings, progress):
+        log.write(step)
+        if step.scores:
+            best.add(step.progress.update, step.scores["loss"], taught.parameters())
         if step.progress.update % 3 == 0 or step.last:
             save(folder, taught.checkpoint(step.progress))
     return taught
 
 
+def kept(folder: Path, what: Literal["last", "best"]) -> Kept:
+    return Kept(folder / what, AverageSettings(what=what, count=2), folder)
+
+
 if __name__ == "__main__":
-    run(Path(sys.argv[1]), FitSettings(updates=UPDATES, every=10))
+    run(Path(sys.argv[1]), FULL)

@@ -1,26 +1,33 @@
 """The commands. Anything that needs torch is imported inside its command, so that `--help` stays instant."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from regard import __version__
+from regard.cli.check import check
+from regard.cli.compare import compare
+from regard.cli.demo import demo
+from regard.cli.evaluate import evaluate
+from regard.cli.inspect import inspect
+from regard.cli.predict import predict
+from regard.cli.preflight import preflight
+from regard.cli.recipes import recipes
+from regard.cli.train import train
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    name="regard",
-    help="Train, run, explain and serve sequence models built on attention.",
-    no_args_is_help=True,
-    pretty_exceptions_show_locals=False,
-)
+# In the order of the help.
+COMMANDS = (train, predict, evaluate, compare, preflight, check, inspect, recipes, demo)
+
+app = typer.Typer(name="regard", no_args_is_help=True, pretty_exceptions_show_locals=False)
 
 
-def print_version(wanted: bool) -> None:
+def print_version(wanted: bool) -> bool:
     if wanted:
         typer.echo(f"regard {__version__}")
         raise typer.Exit
+    return wanted
 
 
 @app.callback()
@@ -29,15 +36,17 @@ def options(
         bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and leave.")
     ] = False,
 ) -> None:
-    """Train, run, explain and serve sequence models built on attention."""
+    """Train, run, explain and serve sequence models built on attention.
+
+    \b
+    To begin:
+      regard demo                        see it work
+      regard recipes                     what can be trained from here
+      regard preflight RECIPE            what would go wrong, before it does
+      regard train RECIPE                a run, kept in runs/
+      regard predict runs/x input.txt    one line out for every line in
+    """
 
 
-@app.command()
-def demo(
-    out: Annotated[Path, typer.Option(file_okay=False, help="Folder for what the demo makes.")] = Path("regard-demo"),
-    seed: Annotated[int, typer.Option(min=0, help="Where the random numbers start.")] = 0,
-) -> None:
-    """Teach a small model to reverse strings and draw its attention."""
-    from regard.demo import run
-
-    run(out, seed)
+for command in COMMANDS:
+    app.command()(command)

@@ -35,8 +35,11 @@ CHUNK = 8192
 class Rows(Protocol):
     """Rows that come out the same every time they are read; `Corpus` is one."""
 
-    counts: Counts
-    meter: Meter
+    @property
+    def counts(self) -> Counts: ...
+
+    @property
+    def meter(self) -> Meter: ...
 
     def __iter__(self) -> Iterator[Row]: ...
 

@@ -1,5 +1,33 @@
 """Search over any model that generates; which model it is, it never asks."""
 
+from regard.decode.coverage import Looking
+from regard.decode.ensemble import MEANS, Ensemble
 from regard.decode.greedy import greedy
+from regard.decode.hypotheses import Hypothesis, Request
+from regard.decode.lengths import LENGTHS
+from regard.decode.methods import SEARCHES
+from regard.decode.rescoring import force
+from regard.decode.searching import Progressing, search, stream
+from regard.decode.settings import SearchSettings
+from regard.decode.simultaneous import Interpreted, Latency, latency, monotonic, wait_k
 
-__all__ = ["greedy"]
+__all__ = [
+    "LENGTHS",
+    "MEANS",
+    "SEARCHES",
+    "Ensemble",
+    "Hypothesis",
+    "Interpreted",
+    "Latency",
+    "Looking",
+    "Progressing",
+    "Request",
+    "SearchSettings",
+    "force",
+    "greedy",
+    "latency",
+    "monotonic",
+    "search",
+    "stream",
+    "wait_k",
+]

@@ -79,6 +79,11 @@ class ConvolutionalSequence(nn.Module):
         tied = None if settings.tied == "none" else self.embedding
         self.output = NextPiece(settings.width, vocabulary.target, tied, settings.output_bias)
 
+    @property
+    def looks(self) -> tuple[str, ...]:
+        """The taps of attention over the source."""
+        return ("blocks.*.attention.mechanism.weights",)
+
     def each(self) -> Iterator[ConvolutionalLayer]:
         for block in self.blocks:
             assert isinstance(block, ConvolutionalLayer)

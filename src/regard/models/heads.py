@@ -11,6 +11,7 @@ from regard.config import Settings
 from regard.errors import ModelError
 from regard.models.protocols import Decoded
 from regard.nn.crf import CRF
+from regard.nn.dropout import Dropout
 from regard.nn.embeddings import Embedding, Readout
 from regard.nn.feedforward import activation as named
 from regard.nn.losses import IGNORE, Loss, chunked_cross_entropy, distribution_loss
@@ -103,7 +104,7 @@ class Labels(nn.Module):
     def __init__(self, width: int, classes: int, pooling: PoolingSettings | None = None, dropout: float = 0.1) -> None:
         super().__init__()
         self.pooling = Pooling(pooling or PoolingSettings(), width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.classify = linear(width, classes)
         self.logits = Tap("BC")
 
@@ -116,7 +117,7 @@ class Tags(nn.Module):
 
     def __init__(self, width: int, tags: int, crf: bool = False, dropout: float = 0.1) -> None:
         super().__init__()
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.classify = linear(width, tags)
         self.crf = CRF(tags) if crf else None
         self.emissions = Tap("BTC")

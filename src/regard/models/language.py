@@ -13,6 +13,7 @@ from regard.models.heads import NextPiece
 from regard.models.protocols import Decoded, Start, State, Vocabulary, check_pieces, if_ragged
 from regard.models.transformer import Stack, StackSettings, placed_outside, refuse_length
 from regard.nn.blocks import Depth, Past, Scene
+from regard.nn.dropout import Dropout
 from regard.nn.embeddings import Embedding, EmbeddingSettings
 from regard.nn.recurrent import Carry, Recurrent, RecurrentSettings
 
@@ -97,7 +98,7 @@ class RecurrentLanguage(nn.Module):
             raise ConfigError("A language model cannot read both ways: what follows is what it has to tell.")
         self.embedding = Embedding(settings.embedding, vocabulary.target, settings.width, NOWHERE)
         self.decoder = Recurrent(settings, settings.width)
-        self.dropout = nn.Dropout(settings.dropout)
+        self.dropout = Dropout(settings.dropout)
         tied = self.embedding if settings.tied else None
         self.output = NextPiece(settings.width, vocabulary.target, tied, settings.output_bias)
 

@@ -13,6 +13,7 @@ from regard.models.encoders import RecurrentEncoder, RecurrentEncoderSettings
 from regard.models.heads import CopyingPiece, NextPiece
 from regard.models.protocols import Decoded, Start, State, Vocabulary, check_pair, first_pieces, if_ragged, repeated
 from regard.models.transformer import refuse_length
+from regard.nn.dropout import Dropout
 from regard.nn.embeddings import Embedding, EmbeddingSettings
 from regard.nn.recurrent import Carry, Recurrent, RecurrentSettings
 
@@ -78,12 +79,17 @@ class RecurrentSequence(nn.Module):
         self.bridge = linear(read, width * settings.decoder.layers * (2 if settings.decoder.cell == "lstm" else 1))
         self.own = _own(settings.own_past, width) if settings.own_past else None
         self.combine = linear(width + answer + (self.own.width if self.own else 0), width)
-        self.dropout = nn.Dropout(settings.decoder.dropout)
+        self.dropout = Dropout(settings.decoder.dropout)
         self.answer_width = answer
         self.states = Tap("BTD")
         piece = CopyingPiece if settings.copying else NextPiece
         tied = None if settings.tied == "none" else self.embedding
         self.output = piece(width, vocabulary.target, tied, settings.output_bias)
+
+    @property
+    def looks(self) -> tuple[str, ...]:
+        """The taps of attention over the source."""
+        return () if self.attention is None else ("attention.mechanism.weights",)
 
     @property
     def _fed(self) -> bool:

@@ -158,6 +158,11 @@ class Transformer(nn.Module):
         scaled = AttentionSettings.model_validate({"score": "general"})
         self.pointer = Attention(scaled, settings.width, settings.width, explicit=True) if settings.copying else None
 
+    @property
+    def looks(self) -> tuple[str, ...]:
+        """The taps of attention over the source."""
+        return () if self.settings.cross == "joint" else ("decoder.blocks.*.cross.mechanism.weights",)
+
     def encode(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None = None) -> Shared:
         """The source as the decoder will attend to it, computed once however many steps and beams follow."""
         layers, real = self.encoder.layers(source, real), if_ragged(real)

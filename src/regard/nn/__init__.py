@@ -3,6 +3,7 @@
 from regard.nn.blocks import Block, BlockSettings, Depth, Past, Residual, Scene
 from regard.nn.convolution import Convolution, ConvolutionSettings
 from regard.nn.crf import CRF
+from regard.nn.dropout import Dropout
 from regard.nn.embeddings import Embedding, EmbeddingSettings, Readout
 from regard.nn.feedforward import ACTIVATIONS, FeedForward, FeedForwardSettings
 from regard.nn.losses import IGNORE, Loss, chunked_cross_entropy, distribution_loss, smoothed_cross_entropy
@@ -21,6 +22,7 @@ __all__ = [
     "Convolution",
     "ConvolutionSettings",
     "Depth",
+    "Dropout",
     "Embedding",
     "EmbeddingSettings",
     "FeedForward",

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from regard.attention import FREE, At, HeadsSettings, History, Mask, Memory, MultiHeadAttention, Tap
 from regard.config import Part, Rate, Settings, make
 from regard.errors import ConfigError
+from regard.nn.dropout import Dropout
 from regard.nn.feedforward import FeedForward, FeedForwardSettings
 from regard.nn.norms import NORMS
 
@@ -80,7 +81,7 @@ class Residual(nn.Module):
         self.before = settings.place == "pre"
         self.alpha = depth.alpha if settings.place == "deepnorm" else 1.0
         self.norm = make("norm", NORMS, settings.norm, settings.width)
-        self.dropout = nn.Dropout(settings.dropout)
+        self.dropout = Dropout(settings.dropout)
 
     def forward(
         self, x: Float[Tensor, "B T D"], layer: Callable[[Tensor], Tensor], real: Bool[Tensor, "B T"] | None

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from regard.attention import Tap
 from regard.config import Rate, Settings
 from regard.errors import ConfigError
+from regard.nn.dropout import Dropout
 
 
 class ConvolutionSettings(Settings):
@@ -30,7 +31,7 @@ class Convolution(nn.Module):
         if settings.kernel % 2 == 0 and not causal:
             raise ConfigError(f"A convolution both ways needs a middle; kernel = {settings.kernel} must be odd.")
         self.reach, self.causal = settings.kernel - 1, causal
-        self.dropout = nn.Dropout(settings.dropout)
+        self.dropout = Dropout(settings.dropout)
         self.convolve = nn.Conv1d(settings.width, 2 * settings.width, settings.kernel)
         nn.init.normal_(self.convolve.weight, 0.0, math.sqrt(4.0 / (settings.kernel * settings.width)))
         nn.init.zeros_(self.convolve.bias)  # type: ignore[arg-type]

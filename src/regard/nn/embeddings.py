@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from regard.attention import POSITIONS, At, Tap, linear
 from regard.config import Part, Rate, Settings, make
 from regard.errors import ConfigError, ModelError
+from regard.nn.dropout import Dropout
 from regard.nn.norms import LayerNorm
 
 
@@ -44,7 +45,7 @@ class Embedding(nn.Module):
             nn.Parameter(torch.empty(settings.segments, width).normal_(0.0, 0.02)) if settings.segments else None
         )
         self.norm = LayerNorm(width, epsilon=settings.epsilon) if settings.norm else None
-        self.dropout = nn.Dropout(settings.dropout)
+        self.dropout = Dropout(settings.dropout)
         self.embedded = Tap("BTD")
 
     def forward(

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from regard.attention import Tap, linear
 from regard.config import Rate, Settings
 from regard.errors import ConfigError, unknown
+from regard.nn.dropout import Dropout
 
 
 def _gelu_tanh(x: Tensor) -> Tensor:
@@ -52,7 +53,7 @@ class FeedForward(nn.Module):
         self.inner = linear(width, settings.hidden, settings.bias, initial, gain)
         self.gate = linear(width, settings.hidden, settings.bias, initial, gain) if settings.gated else None
         self.outer = linear(settings.hidden, width, settings.bias, initial, gain)
-        self.dropout = nn.Dropout(settings.dropout)
+        self.dropout = Dropout(settings.dropout)
         self.hidden = Tap("BTF")
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:

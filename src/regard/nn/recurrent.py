@@ -12,6 +12,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from regard.attention import Tap
 from regard.config import Rate, Settings
 from regard.errors import ConfigError, ModelError
+from regard.nn.dropout import Dropout
 
 
 class RecurrentSettings(Settings):
@@ -49,7 +50,7 @@ class Recurrent(nn.Module):
         self.blocks = nn.ModuleList(
             kind(width, settings.width // ways, batch_first=True, bidirectional=settings.both_ways) for width in widths
         )
-        self.dropout = nn.Dropout(settings.dropout)
+        self.dropout = Dropout(settings.dropout)
         self.states = Tap("BTD")
         self._start()
 

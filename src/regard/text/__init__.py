@@ -1,7 +1,13 @@
-"""Text: tokenizers and what they keep of it, words and their spans, pretrained vectors."""
+"""Text: tokenizers, words and sentences with their spans, links between words, marks, glossaries, vectors."""
 
+from regard.text.alignment import Link, aer, links, pairs, pharaoh, read_pharaoh, words_of
 from regard.text.encoded import Encoded
+from regard.text.glossary import Entry, Glossary, Receipt, receipt
 from regard.text.kinds import BEGIN, END, PADDING, SPECIALS, TOKENIZERS, UNKNOWN
+from regard.text.languages import tag, tagged, tags
+from regard.text.placeholders import PATTERNS, Extracted, extract, restore
+from regard.text.restoring import Mark
+from regard.text.sentences import parts, sentences
 from regard.text.settings import TokenizerSettings
 from regard.text.spans import Word, words
 from regard.text.tokenizers import Change, Tokenizer
@@ -11,15 +17,36 @@ __all__ = [
     "BEGIN",
     "END",
     "PADDING",
+    "PATTERNS",
     "SPECIALS",
     "TOKENIZERS",
     "UNKNOWN",
     "Change",
     "Encoded",
+    "Entry",
+    "Extracted",
+    "Glossary",
+    "Link",
+    "Mark",
+    "Receipt",
     "Tokenizer",
     "TokenizerSettings",
     "Vectors",
     "Word",
+    "aer",
+    "extract",
+    "links",
+    "pairs",
+    "parts",
+    "pharaoh",
+    "read_pharaoh",
     "read_vectors",
+    "receipt",
+    "restore",
+    "sentences",
+    "tag",
+    "tagged",
+    "tags",
     "words",
+    "words_of",
 ]

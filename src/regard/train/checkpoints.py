@@ -36,17 +36,17 @@ class Checkpoint:
     facts: Mapping[str, Any]
 
 
-def save(folder: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
-    """Write a checkpoint beside the earlier ones, then drop all but the newest `keep`."""
-    final = folder / f"update-{checkpoint.update:08d}"
+def save(folder: Path, checkpoint: Checkpoint, keep: int | None = 2) -> Path:
+    """Write a checkpoint beside the earlier ones, then drop all but the newest `keep` (None: drop none)."""
+    final = place(folder, checkpoint.update)
     part = folder / f".{final.name}.{secrets.token_hex(4)}.part"
     try:
         part.mkdir(parents=True)
         _write(part, checkpoint)
-        if final.exists():
-            shutil.rmtree(final)
-        os.replace(part, final)
-        sync(folder)
+        if not _same(part, final):
+            shutil.rmtree(final, ignore_errors=True)
+            os.replace(part, final)
+            sync(folder)
     except OSError as error:
         raise DataError(
             f"Cannot save a checkpoint in {shown(folder)}: {error.strerror}; the one before is untouched."
@@ -78,12 +78,27 @@ def newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     return None, troubles
 
 
+def facts(path: Path) -> tuple[int, Mapping[str, Any]]:
+    """The update and the plain facts of a checkpoint, without its tensors."""
+    state = _state(path)
+    return state["update"], state["facts"]
+
+
 def found(folder: Path) -> list[Path]:
     """The folders that claim to be checkpoints, the newest first."""
     if not folder.is_dir():
         return []
-    named = [(int(match[1]), path) for path in folder.iterdir() if (match := NAME.fullmatch(path.name))]
-    return [path for _, path in sorted(named, reverse=True)]
+    return sorted((path for path in folder.iterdir() if NAME.fullmatch(path.name)), key=number, reverse=True)
+
+
+def place(folder: Path, update: int) -> Path:
+    """Where the checkpoint of an update lies."""
+    return folder / f"update-{update:08d}"
+
+
+def number(path: Path) -> int:
+    """The update whose checkpoint lies here."""
+    return int(path.name.removeprefix("update-"))
 
 
 def _write(part: Path, checkpoint: Checkpoint) -> None:
@@ -96,6 +111,14 @@ def _write(part: Path, checkpoint: Checkpoint) -> None:
     state = {"format": FORMAT, "update": checkpoint.update, "facts": dict(checkpoint.facts), "checksums": checksums}
     with write_atomically(part / STATE) as file_:
         file_.write(json.dumps(state, indent=1).encode())
+
+
+def _same(part: Path, final: Path) -> bool:
+    """Whether the final one is intact and holds the same: while it is replaced there would be none for an instant."""
+    try:
+        return _state(part) == _state(final) and load(final) is not None
+    except DataError:
+        return False
 
 
 def _state(path: Path) -> dict[str, Any]:
@@ -117,8 +140,9 @@ def _tensors(path: Path) -> dict[str, Tensor]:
         raise DataError(f"{shown(path)} is damaged or no safetensors file ({error}).") from None
 
 
-def _prune(folder: Path, keep: int) -> None:
-    for path in [*found(folder)[keep:], *_leftovers(folder)]:
+def _prune(folder: Path, keep: int | None) -> None:
+    old = [] if keep is None else found(folder)[keep:]
+    for path in [*old, *_leftovers(folder)]:
         # A checkpoint that cannot be removed takes room, which is no reason to end a run.
         with suppress(OSError):
             shutil.rmtree(path)

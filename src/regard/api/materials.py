@@ -1,0 +1,112 @@
+"""The texts a recipe names, as corpora and as prepared stores."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from regard.data import Corpus, CorpusSettings, Counts, Joined, Progress, Row, Store, prepare
+from regard.errors import ConfigError
+from regard.files import FilePath, Meter, checksum
+from regard.tasks import TASKS, Recipe, Task
+
+Telling = Callable[[Progress], None]
+
+
+class Materials:
+    """Corpora of a recipe: every iteration reads the files anew."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        data = recipe.data
+        self.recipe = recipe
+        self.held_out = [self.corpus(held) for held in (data.valid, *data.test.values()) if _there(held, data.root)]
+        self.train = [
+            Corpus(one, data.policy, data.cleaning, self.held_out if data.cleaning else (), data.root)
+            for one in data.train
+        ]
+        self.valid = self.corpus(data.valid)
+        for corpus in (*data.train, data.valid, *data.test.values()):
+            _check_fields(corpus, TASKS[recipe.task].fields)
+
+    def corpus(self, settings: CorpusSettings) -> Corpus:
+        """A held-out corpus: nothing is cleaned out of it, and a bad line is always an error."""
+        return Corpus(settings, root=self.recipe.data.root)
+
+    def test(self, name: str) -> Corpus:
+        return self.corpus(self.recipe.data.test[name])
+
+    def texts(self) -> "Texts":
+        """The fields of every training row."""
+        return Texts(self.train)
+
+    def stores(self, folder: Path, task: Task, processes: int = 1, progress: Telling = lambda _: None) -> "Stores":
+        """Training and validation as tokens, made now or found as they were left."""
+        train = [
+            prepare(folder / f"train-{number}", corpus, task.encoding(corpus.settings.languages), processes, progress)
+            for number, corpus in enumerate(self.train)
+        ]
+        encoding = task.encoding(self.valid.settings.languages)
+        valid = prepare(folder / "valid", First(self.valid, task.fields[-1], self.recipe.data.references), encoding)
+        return Stores(train, valid)
+
+    def fingerprint(self) -> list[str]:
+        """What the training texts are, whatever their names."""
+        return [corpus.fingerprint() for corpus in self.train]
+
+
+class First:
+    """The rows of a corpus with the first of several references, the one a loss is taken of."""
+
+    def __init__(self, corpus: Corpus, field: str, separator: str) -> None:
+        self.corpus, self.field, self.separator = corpus, field, separator
+
+    @property
+    def counts(self) -> Counts:
+        return self.corpus.counts
+
+    @property
+    def meter(self) -> Meter:
+        return self.corpus.meter
+
+    def __iter__(self) -> Iterator[Row]:
+        for row in self.corpus:
+            if self.separator:
+                row = Row(row.place, row.fields | {self.field: row.fields[self.field].split(self.separator)[0]})
+            yield row
+
+    def fingerprint(self, summing: Callable[[FilePath], str] = checksum) -> str:
+        return f"{self.corpus.fingerprint(summing)} {self.separator}"
+
+
+class Stores:
+    """Prepared examples: all of training as one, and validation."""
+
+    def __init__(self, train: Sequence[Store], valid: Store) -> None:
+        self.each, self.train, self.valid = list(train), Joined(train), valid
+
+    def counts(self) -> list[str]:
+        """What became of the lines of each corpus, in words."""
+        return [str(store.counts) for store in self.each]
+
+
+class Texts:
+    """The rows of several corpora one after the other, as often as asked for."""
+
+    def __init__(self, corpora: Sequence[Corpus]) -> None:
+        self.corpora = corpora
+
+    def __iter__(self) -> Iterator[Mapping[str, str]]:
+        for corpus in self.corpora:
+            for row in corpus:
+                yield row.fields
+
+
+def _there(settings: CorpusSettings, root: str) -> bool:
+    """Whether the files of a held-out corpus are at hand; a test set may come later."""
+    return all((Path(root) / path).exists() for path in (settings.files.values() or [str(settings.path)]))
+
+
+def _check_fields(settings: CorpusSettings, wanted: tuple[str, ...]) -> None:
+    if set(settings.fields) != set(wanted):
+        place = settings.path or ", ".join(settings.files.values())
+        raise ConfigError(
+            f"{place}: the fields are {', '.join(settings.fields)}; this task needs {' and '.join(wanted)}."
+        )

@@ -1,0 +1,149 @@
+"""A model ready to work: what `regard.load` gives."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from regard import bundle
+from regard.api import recipes
+from regard.api.devices import device
+from regard.bundle import Bundle
+from regard.config import Part
+from regard.data import Corpus
+from regard.decode import Ensemble
+from regard.errors import ConfigError, DataError
+from regard.metrics import Score, score
+from regard.nn.parameters import fill, named
+from regard.tasks import TASKS, Recipe, Result, Task
+
+Input = str | Mapping[str, str]
+# How far a golden output's score may be from what it was: other machines round otherwise.
+TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores of one corpus with their signatures, and the outputs they were taken from."""
+
+    scores: dict[str, Score]
+    results: list[Result]
+
+    def plain(self) -> dict[str, Any]:
+        return {name: {"value": found.value, "signature": found.signature} for name, found in self.scores.items()}
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A task with its trained model."""
+
+    recipe: Recipe
+    task: Task
+    model: nn.Module
+    facts: Mapping[str, Any]
+    scores: Mapping[str, Any]
+    golden: Sequence[Mapping[str, Any]] = ()
+
+    @classmethod
+    def load(cls, folder: str | Path, changes: Iterable[str] = (), verify: bool = False) -> "Pipeline":
+        """The model of a bundle, or of the bundle in a run; `changes` are settings such as `search.beams=1`."""
+        stored = bundle.load(inside(Path(folder)))
+        recipe = recipes.read(stored.recipe, changes)
+        task = TASKS[recipe.task].load(recipe, stored.files)
+        model = task.model().to(device(recipe.device)).eval()
+        fill(model, stored.parameters, f"The bundle {folder}")
+        loaded = cls(recipe, task, model, stored.facts, stored.scores, stored.golden)
+        if verify:
+            loaded.verify(recipes.read(stored.recipe))
+        return loaded
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model as a bundle."""
+        plain = self.recipe.model_dump(mode="json")
+        stored = Bundle(plain, named(self.model), self.task.files(), self.scores, self.golden, self.facts)
+        bundle.save(Path(folder), stored)
+
+    def with_settings(self, *changes: str) -> "Pipeline":
+        """The same model under other settings: `with_settings("search.beams=1")`."""
+        recipe = recipes.read(self.recipe, changes)
+        task = TASKS[recipe.task].load(recipe, self.task.files())
+        return Pipeline(recipe, task, self.model, self.facts, self.scores, self.golden)
+
+    def predict(self, inputs: Iterable[Input]) -> list[Result]:
+        """A result for each input, in order."""
+        return list(self.stream(inputs))
+
+    def stream(self, inputs: Iterable[Input]) -> Iterator[Result]:
+        """Results one by one, for inputs that may not all fit in memory."""
+        rows = ({self.task.fields[0]: given} if isinstance(given, str) else given for given in inputs)
+        yield from self.task.predict(self.model, rows, self.recipe)
+
+    def settle(self, given: Input) -> Iterator[str | Result]:
+        """What is settled of one result while the search goes on, and at last the result."""
+        row = {self.task.fields[0]: given} if isinstance(given, str) else given
+        return self.task.settle(self.model, row, self.recipe)
+
+    def ensemble(self, others: Sequence["Pipeline"]) -> "Pipeline":
+        """This model and others as one; all must have learned from the same pieces."""
+        for other in others:
+            if other.task.files() != self.task.files():
+                raise ConfigError("Only models trained with the very same tokenizer can be joined in an ensemble.")
+        together = Together([self.model, *(other.model for other in others)])
+        return Pipeline(self.recipe, self.task, together, self.facts, self.scores)
+
+    def evaluate(self, corpus: Corpus, metrics: Sequence[Part] | None = None) -> Evaluation:
+        """The model's scores on a corpus, with their signatures."""
+        rows = [row.fields for row in corpus]
+        if not rows:
+            raise DataError(f"{corpus}: there is no line to evaluate on.")
+        return self.judged(rows, self.recipe.metrics if metrics is None else metrics)
+
+    def judged(self, rows: Sequence[Mapping[str, str]], metrics: Sequence[Part]) -> Evaluation:
+        *given, wanted = self.task.fields
+        results = self.predict({name: row[name] for name in given} for row in rows)
+        texts, references = [result.text for result in results], [self.references(row[wanted]) for row in rows]
+        return Evaluation({str(part): score(texts, references, part) for part in metrics}, results)
+
+    def references(self, text: str) -> str | list[str]:
+        """What counts as right, of a field that may hold several such."""
+        separator = self.recipe.data.references
+        return text.split(separator) if separator else text
+
+    def verify(self, recipe: Recipe) -> None:
+        """The golden inputs still give their outputs, under the settings they were made with."""
+        rows = [entry["input"] for entry in self.golden]
+        for entry, result in zip(self.golden, self.task.predict(self.model, rows, recipe), strict=True):
+            if result.text != entry["text"]:
+                raise DataError(
+                    f"The bundle does not do what it did: {entry['input']!r} gave {entry['text']!r} when it was made, "
+                    f"and {result.text!r} now. Another version of torch or Regard may be the cause; see the manifest."
+                )
+
+    def with_golden(self, rows: Sequence[Mapping[str, str]]) -> "Pipeline":
+        """The same with these inputs and what they give now as golden ones."""
+        results = self.predict(rows)
+        golden = [{"input": dict(row), "text": result.text} for row, result in zip(rows, results, strict=True)]
+        return Pipeline(self.recipe, self.task, self.model, self.facts, self.scores, golden)
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+
+class Together(nn.Module):
+    """Several models that generate as one."""
+
+    def __init__(self, models: Sequence[Any]) -> None:
+        super().__init__()
+        self.models = nn.ModuleList(models)
+        self.ensemble = Ensemble(models)
+        self.vocabulary = self.ensemble.vocabulary
+        self.start, self.step = self.ensemble.start, self.ensemble.step
+
+
+def inside(folder: Path) -> Path:
+    """The bundle a folder is, or has: a run keeps its own in `bundle`."""
+    return folder / "bundle" if (folder / "bundle").is_dir() else folder

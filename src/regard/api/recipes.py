@@ -1,0 +1,82 @@
+"""Recipes: a TOML file and changes to it become one frozen run, every mistake told before anything starts."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from regard.config import load, override
+from regard.errors import ConfigError, nearest, unknown
+from regard.tasks import TASKS, Recipe
+
+Given = str | Path | Mapping[str, Any] | Recipe
+
+
+def read(given: Given, changes: Iterable[str] = ()) -> Recipe:
+    """The recipe of a file, of plain values, or as it is, with each `a.b=c` put in."""
+    if isinstance(given, Recipe):
+        given = given.model_dump(exclude_unset=True)
+    place = "" if isinstance(given, Mapping) else str(given)
+    values = override(given if isinstance(given, Mapping) else based(found(Path(given))), changes)
+    if "task" not in values:
+        raise ConfigError(f'{place + ": " if place else ""}no task is named; begin with task = "translation".')
+    if values["task"] not in TASKS:
+        raise ConfigError(unknown("task", values["task"], TASKS))
+    recipe: Recipe = TASKS[values["task"]].Recipe.read(values, place)
+    return recipe
+
+
+def based(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """The values of a recipe on top of those of the recipe it names as its `base`, relative to its own folder."""
+    values = load(path)
+    if "base" not in values:
+        return values
+    base = path.parent / str(values.pop("base"))
+    if base in above:
+        raise ConfigError(f"{path}: base = {base.name!r} goes round in a circle.")
+    return merged(based(base, (*above, path)), values)
+
+
+def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Tables merged key by key; a part of another name, and anything that is no table, is replaced whole.
+
+    >>> merged({"model": {"name": "a", "width": 8}, "seed": 1}, {"model": {"width": 16}})
+    {'model': {'name': 'a', 'width': 16}, 'seed': 1}
+    """
+    result = dict(below)
+    for key, value in above.items():
+        old = result.get(key)
+        alike = (
+            isinstance(old, Mapping)
+            and isinstance(value, Mapping)
+            and value.get("name", old.get("name")) == old.get("name")
+        )
+        result[key] = merged(old, value) if alike and isinstance(old, Mapping) else value
+    return result
+
+
+def found(path: Path) -> Path:
+    """The recipe's file: the one named, one of that name among the recipes at hand, or the one a run was made by."""
+    if path.is_dir():
+        return path / "recipe.toml"
+    if path.exists():
+        return path
+    known = at_hand()
+    if path.name == str(path) and path.stem in known and path.suffix in ("", ".toml"):
+        return known[path.stem]
+    if path.suffix or path.parent.name:
+        return path
+    raise ConfigError(
+        f"There is no recipe {str(path)!r}.{nearest(path.stem, known)} `regard recipes` lists those at hand."
+    )
+
+
+def at_hand() -> dict[str, Path]:
+    """The recipes in the folder `recipes`, by name."""
+    return {path.stem: path for path in sorted(Path("recipes").glob("*.toml"))}
+
+
+def header(path: Path) -> list[str]:
+    """The comment a recipe begins with: what it makes, its command, minutes and score."""
+    lines = path.read_text("utf-8").splitlines()
+    first = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    return [line.removeprefix("#").strip() for line in lines[:first]]

@@ -1,0 +1,253 @@
+"""Training: a recipe and a folder in, a run and its bundle out.
+
+A run's folder: recipe.toml, the tokenizers, `data` (prepared stores), `checkpoints`, `kept` (parameters to average),
+log.jsonl, curve.png, and when it is done `bundle`. Everything but the recipe can be found or made again.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+import torch
+from torch import nn
+
+from regard import train
+from regard.api import recipes
+from regard.api.devices import device
+from regard.api.materials import Materials, Stores
+from regard.api.pipeline import Pipeline
+from regard.config import make
+from regard.data import Batch, Batches, Position
+from regard.errors import ConfigError, DataError
+from regard.files import shown, write_atomically
+from regard.nn.parameters import fill
+from regard.tasks import TASKS, Recipe, Task
+from regard.train import AverageSettings, Kept, Learner, Log, Step, averaged, optimizers
+from regard.train.schedules import SCHEDULES
+
+# What may change when a run goes on: how long it lasts, and what does not touch the parameters.
+FREE = (
+    "train.updates",
+    "train.epochs",
+    "train.minutes",
+    "train.patience",
+    "search",
+    "predict",
+    "metrics",
+    "data.root",
+    "data.test",
+    "device",
+)
+GOLDEN = 5
+
+
+class Training:
+    """One run. `steps` makes it, one update at a time; `finish` gives the model and writes its bundle."""
+
+    def __init__(
+        self, recipe: Recipe, folder: Path, resume: bool = False, tell: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self.recipe, self.folder, self.resume, self.tell = recipe, folder, resume, tell
+        self.device = device(recipe.device)
+        self.settings = recipe.train
+        self.materials = Materials(recipe)
+
+    def steps(self, stop: Callable[[], bool] | None = None) -> Iterator[Step]:
+        """Every update from where the run stands; each is logged and, when evaluated, saved before it is given."""
+        self.claim()
+        progress = self.restored()
+        log, kept = Log(self.folder / "log.jsonl"), self.kept
+        log.resume(progress.update)
+        for trouble in kept.resume(progress.update):
+            self.tell(trouble)
+        batches = self.walk(progress.position)
+        for step in train.fit(self.learner, batches, self.evaluate, self.settings, progress, stop):
+            log.write(step)
+            if step.scores:
+                kept.add(step.progress.update, step.scores[self.settings.watch], self.learner.parameters())
+            if step.scores or step.last:
+                train.save(self.folder / "checkpoints", self.learner.checkpoint(step.progress))
+            yield step
+
+    def finish(self) -> Pipeline:
+        """The model with its best or averaged parameters, measured on validation and saved as a bundle."""
+        fill(self.model, averaged(self.kept.paths()), "The run")
+        rows = [row.fields for row in self.materials.valid]
+        made = Pipeline(self.final_recipe, self.task, self.model.eval(), self.facts(), {})
+        scores = made.judged(rows, self.recipe.metrics).plain()
+        *given, _ = self.task.fields
+        golden = [{name: row[name] for name in given} for row in rows[:GOLDEN]]
+        made = Pipeline(made.recipe, made.task, made.model, made.facts, {"valid": scores}).with_golden(golden)
+        made.save(self.folder / "bundle")
+        train.draw(train.log.read(self.folder / "log.jsonl"), self.folder / "curve.png")
+        return made
+
+    def claim(self) -> None:
+        """Make the folder this run's, or refuse what is another's."""
+        written = self.folder / "recipe.toml"
+        if not self.resume:
+            if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
+                raise ConfigError(
+                    f"{shown(self.folder)} is there already; add --resume to go on with it, or name another with --out."
+                )
+        elif written.exists():
+            self.check_same(recipes.read(written))
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with write_atomically(written) as file:
+                tomli_w.dump(_without_none(self.recipe.model_dump(mode="json")), file)
+        except OSError as error:
+            raise DataError(f"Cannot write {shown(written)}: {error.strerror}.") from None
+
+    def check_same(self, before: Recipe) -> None:
+        """A run goes on with the settings it began with, but for those that do not matter to it."""
+        old, new = (_flat(recipe.model_dump(mode="json")) for recipe in (before, self.recipe))
+        changed = [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
+        strict = [name for name in changed if not name.startswith(FREE)]
+        if strict:
+            told = "; ".join(f"{name} was {old.get(name)!r}, now {new.get(name)!r}" for name in strict[:5])
+            raise ConfigError(f"{shown(self.folder)} was begun otherwise: {told}. Start a new run with --out.")
+
+    @cached_property
+    def task(self) -> Task:
+        """The task with its tokenizers, learned once and written down at once."""
+        kind = TASKS[self.recipe.task]
+        try:
+            found = {path.name: path.read_text("utf-8") for path in sorted(self.folder.glob("*tokenizer.json"))}
+            loaded: Task = kind.load(self.recipe, found)
+            return loaded
+        except DataError:
+            pass
+        self.tell("Learning the tokenizer.")
+        learned: Task = kind.learn(self.recipe, self.materials.texts())
+        for name, text in learned.files().items():
+            with write_atomically(self.folder / name) as file:
+                file.write(text.encode())
+        return learned
+
+    @cached_property
+    def stores(self) -> Stores:
+        task = self.task
+        self.tell("Preparing the data.")
+        stores = self.materials.stores(self.folder / "data", task)
+        for told, corpus in zip(stores.counts(), self.materials.train, strict=True):
+            self.tell(f"{corpus}: {told}")
+        return stores
+
+    @cached_property
+    def batches(self) -> Batches:
+        weights = [corpus.weight for corpus in self.recipe.data.train]
+        return Batches(self.stores.train.lengths, self.recipe.batches, self.recipe.seed, weights)
+
+    @cached_property
+    def planned(self) -> int:
+        """How many updates the run comes to."""
+        return self.settings.planned(self.batches.report().batches)
+
+    @cached_property
+    def model(self) -> nn.Module:
+        torch.manual_seed(self.recipe.seed)
+        model = self.task.model().to(self.device)
+        parameters = sum(parameter.numel() for parameter in model.parameters())
+        self.tell(f"A {self.recipe.model.name} of {parameters:,} parameters on {self.device}.")
+        return model
+
+    @cached_property
+    def learner(self) -> Learner[Any]:
+        chosen, smoothing = self.recipe.optimizer, self.recipe.loss.smoothing
+        return Learner(
+            self.model,
+            lambda batch: self.task.loss(self.model, batch, smoothing),
+            optimizers.build(chosen, self.model),
+            make("schedule", SCHEDULES, chosen.schedule, chosen.rate, self.planned),
+        )
+
+    @cached_property
+    def kept(self) -> Kept:
+        settings = self.settings.average or AverageSettings(what="best", count=1)
+        return Kept(self.folder / "kept", settings, self.folder / "checkpoints", self.settings.higher)
+
+    def restored(self) -> train.Progress:
+        """Where the run stands: at its newest intact checkpoint, or at the start."""
+        checkpoint, troubles = train.newest(self.folder / "checkpoints") if self.resume else (None, [])
+        for trouble in troubles:
+            self.tell(trouble)
+        if checkpoint is None:
+            # The model is made first: what it draws comes before all else.
+            _ = self.learner
+            return train.Progress()
+        self.tell(f"Going on after update {checkpoint.update}.")
+        return self.learner.restore(checkpoint)
+
+    def walk(self, position: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Any]]:
+        """Batches with the position after each, from a position on."""
+        start = Position(**dict(zip(Position.model_fields, position, strict=True))) if position else None
+        for batch in self.batches.walk(start):
+            yield tuple(batch.next.model_dump().values()), self.tensors(self.stores.train, batch)
+
+    def tensors(self, examples: Any, batch: Batch) -> Any:
+        return self.task.batch([examples[int(number)] for number in batch.examples], self.device)
+
+    def evaluate(self) -> dict[str, float]:
+        """Validation loss per target, and the metrics asked for."""
+        self.model.eval()
+        with torch.inference_mode():
+            total, count = 0.0, 0
+            valid = self.stores.valid
+            for batch in Batches([valid.lengths], self.recipe.batches, seed=0).epoch():
+                loss = self.task.loss(self.model, self.tensors(valid, batch), 0.0)
+                total, count = total + float(loss.total), count + int(loss.count)
+        return {"loss": total / max(count, 1), **self.measured()}
+
+    def measured(self) -> dict[str, float]:
+        asked = self.recipe.validation
+        if not asked.metrics:
+            return {}
+        recipe = self.recipe.model_copy(update={"search": asked.search})
+        rows = [row.fields for row in self.materials.valid][: asked.lines]
+        judged = Pipeline(recipe, self.task, self.model, {}, {}).judged(rows, asked.metrics)
+        return {part.name: judged.scores[str(part)].value for part in asked.metrics}
+
+    @property
+    def final_recipe(self) -> Recipe:
+        """The recipe as the bundle keeps it: with the length up to which the model has seen texts."""
+        predict = getattr(self.recipe, "predict", None)
+        if predict is None or predict.longest is not None:
+            return self.recipe
+        longest = max(int(table[:, 0].max()) for table in self.stores.train.lengths)
+        if self.recipe.batches.longest is not None:
+            longest = min(longest, self.recipe.batches.longest)
+        return self.recipe.model_copy(update={"predict": predict.model_copy(update={"longest": longest})})
+
+    def facts(self) -> dict[str, Any]:
+        """What the manifest tells of how the model came to be."""
+        return {
+            "data": self.materials.fingerprint(),
+            "examples": len(self.stores.train),
+            "updates": train.log.read(self.folder / "log.jsonl")[-1]["update"],
+            "parameters": sum(parameter.numel() for parameter in self.model.parameters()),
+            "threads": torch.get_num_threads(),
+            "minutes": math.ceil(train.log.read(self.folder / "log.jsonl")[-1]["seconds"] / 60),
+        }
+
+
+def _without_none(value: Any) -> Any:
+    """Plain values as TOML can hold them: what is not set is left out."""
+    if isinstance(value, dict):
+        return {name: _without_none(inner) for name, inner in value.items() if inner is not None}
+    return [_without_none(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _flat(values: Any, prefix: str = "") -> dict[str, Any]:
+    """Nested values by their dotted names."""
+    if not isinstance(values, dict | list):
+        return {prefix: values}
+    entries = values.items() if isinstance(values, dict) else enumerate(values)
+    return {
+        name: value
+        for key, inner in entries
+        for name, value in _flat(inner, f"{prefix}.{key}" if prefix else str(key)).items()
+    }

@@ -1,0 +1,82 @@
+"""`regard compare`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from regard.cli import completing
+from regard.cli.evaluate import Data
+from regard.cli.options import BundleFolder, Changes, Extensions, Json, join
+from regard.cli.printing import printed
+
+if TYPE_CHECKING:
+    from regard.metrics import Comparison
+
+# From here down a difference is taken for more than luck.
+UNLIKELY = 0.05
+
+
+def compare(
+    folder: BundleFolder,
+    changes: Changes,
+    extensions: Extensions,
+    other: Annotated[
+        Path,
+        typer.Argument(
+            metavar="BUNDLE", help="The model to compare with.", show_default=False, autocompletion=completing.bundles
+        ),
+    ],
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Tell whether one model is better than another, or only luckier.
+
+    Both translate the same data; then a thousand test sets are drawn from it
+    (paired bootstrap) to see how often the difference would come by chance.
+
+    \b
+    Examples:
+      regard compare runs/x runs/y
+      regard compare runs/x runs/y test.en test.de
+    """
+    from regard.api import Pipeline
+    from regard.cli.held_out import corpora
+    from regard.metrics import compare as compared
+
+    join(extensions)
+    first, second = Pipeline.load(folder, changes), Pipeline.load(other, changes)
+    for name, corpus in corpora(first, data or []).items():
+        rows = [row.fields for row in corpus]
+        outputs = [[result.text for result in one.judged(rows, ()).results] for one in (first, second)]
+        references = [first.references(row[first.task.fields[-1]]) for row in rows]
+        if not as_json:
+            typer.echo(f"{name}: {len(rows):,} lines")
+        for part in first.recipe.metrics:
+            found = compared(outputs[0], outputs[1], references, part)
+            if as_json:
+                printed({"data": name, "metric": str(part), **_plain(found)})
+            else:
+                typer.echo(f"  {found}\n  {sentence(found, str(folder), str(other))}")
+
+
+def sentence(found: "Comparison", first: str, second: str) -> str:
+    """What a comparison means."""
+    if found.delta == 0:
+        return f"By {found.first.name} they are the same."
+    if found.p_value > UNLIKELY:
+        return f"By {found.first.name} neither is better: a difference this large may well be luck."
+    better, worse = (second, first) if (found.delta > 0) == found.first.higher_is_better else (first, second)
+    return f"By {found.first.name} {better} is better than {worse} by {abs(found.delta):.2f}, and that is not luck."
+
+
+def _plain(found: "Comparison") -> dict[str, Any]:
+    return {
+        "first": found.first.value,
+        "second": found.second.value,
+        "delta": found.delta,
+        "interval": found.interval,
+        "p_value": found.p_value,
+        "samples": found.samples,
+        "signature": found.first.signature,
+    }

@@ -1,0 +1,73 @@
+"""`regard evaluate`."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from regard.cli.options import BundleFolder, Changes, Extensions, Json, join
+from regard.cli.printing import counted, duration, one_line, printed, say, scored, told
+from regard.files import write_atomically
+
+if TYPE_CHECKING:
+    from regard.api import Evaluation
+    from regard.data import Corpus
+
+Data = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="DATA",
+        help="Test sets of the recipe by name, or a file of sources and one of references, or one table of both.",
+        show_default=False,
+    ),
+]
+
+
+def evaluate(
+    folder: BundleFolder,
+    changes: Changes,
+    extensions: Extensions,
+    data: Data = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the outputs here, one a line.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure a model on held-out data, each score with its signature.
+
+    Without DATA on every test set the recipe names.
+
+    \b
+    Examples:
+      regard evaluate runs/x
+      regard evaluate runs/x test_2016_flickr --set search.beams=1
+      regard evaluate runs/x test.en test.de --out output.de
+      regard evaluate runs/x --set data.root=/elsewhere
+    """
+    from regard.api import Pipeline
+    from regard.cli.held_out import corpora
+
+    join(extensions)
+    pipeline = Pipeline.load(folder, changes)
+    outputs: list[str] = []
+    for name, corpus in corpora(pipeline, data or []).items():
+        began = time.monotonic()
+        found = pipeline.evaluate(corpus)
+        _shown(name, corpus, found, time.monotonic() - began, as_json)
+        outputs += [one_line(result.text) for result in found.results]
+    if out is not None:
+        with write_atomically(out) as file:
+            file.write("".join(f"{line}\n" for line in outputs).encode("utf-8", "backslashreplace"))
+        say(f"The outputs are in {out}.")
+
+
+def _shown(name: str, corpus: "Corpus", found: "Evaluation", seconds: float, as_json: bool) -> None:
+    lines, statuses = len(found.results), counted(result.status for result in found.results)
+    if as_json:
+        facts = {"lines": lines, "statuses": statuses, "seconds": round(seconds, 3)}
+        printed({"data": name, "scores": found.plain(), **facts})
+        return
+    odd = told(statuses, lines)
+    typer.echo(f"{name}: {lines:,} lines in {duration(seconds)}{'; ' + odd if odd else ''}")
+    scored(found.plain())

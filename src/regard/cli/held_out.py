@@ -1,0 +1,45 @@
+"""What to measure on: test sets the bundle's recipe names, or files."""
+
+from collections.abc import Sequence
+
+from regard.api import Materials, Pipeline
+from regard.data import Corpus, CorpusSettings
+from regard.errors import ConfigError, nearest
+
+
+def corpora(pipeline: Pipeline, data: Sequence[str]) -> dict[str, Corpus]:
+    """Held-out corpora by name: all of the recipe's if none is named, those named, or the one these files make."""
+    known = pipeline.recipe.data.test
+    if not data and not known:
+        raise ConfigError(
+            "The bundle's recipe names no test set. Say what to measure on: a file of sources and one of references."
+        )
+    if set(data) <= set(known):
+        materials = Materials(pipeline.recipe)
+        return {name: materials.test(name) for name in data or known}
+    if strangers := [name for name in data if name not in known and not _like_file(name)]:
+        raise ConfigError(_unknown(strangers[0], list(known)))
+    return {" ".join(data): Corpus(_settings(pipeline.task.fields, data))}
+
+
+def _settings(fields: Sequence[str], data: Sequence[str]) -> CorpusSettings:
+    """Files side by side, one a field; or one table, its columns in the order of the fields, its keys their names."""
+    if len(data) == len(fields):
+        return CorpusSettings.read({"files": dict(zip(fields, data, strict=True))})
+    if len(data) > 1:
+        wanted = " and ".join(fields)
+        raise ConfigError(f"{len(data)} files were named; give one each for {wanted}, or one table with both.")
+    keys = CorpusSettings.read({"path": data[0], "columns": {name: name for name in fields}})
+    if keys.kind == "jsonl":
+        return keys
+    return CorpusSettings.read({"path": data[0], "columns": {name: place for place, name in enumerate(fields, 1)}})
+
+
+def _like_file(name: str) -> bool:
+    """Whether this is meant as a file: it has an ending or a folder. The reader says so if it is not there."""
+    return "." in name or "/" in name
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    there = f" Test sets of the recipe: {', '.join(sorted(known))}." if known else ""
+    return f"{name!r} is neither a test set nor a file.{nearest(name, known)}{there}"

@@ -1,0 +1,62 @@
+"""Arguments and options that several commands share, spelled once."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from regard.cli import completing
+
+RecipeName: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="RECIPE",
+        help="A TOML file, the name of one in recipes/, or the folder of a run.",
+        show_default=False,
+        autocompletion=completing.recipes,
+    ),
+]
+
+BundleFolder: TypeAlias = Annotated[
+    Path,
+    typer.Argument(
+        metavar="BUNDLE",
+        help="A bundle, or the run that made it.",
+        show_default=False,
+        autocompletion=completing.bundles,
+    ),
+]
+
+Changes: TypeAlias = Annotated[
+    list[str],
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Change a setting, such as search.beams=1 or device=cpu; may be repeated.",
+        default_factory=list,
+        show_default=False,
+        autocompletion=completing.settings,
+    ),
+]
+
+Extensions: TypeAlias = Annotated[
+    list[Path],
+    typer.Option(
+        "--extend",
+        metavar="FILE",
+        help="A Python file with parts of your own; may be repeated. It is run, so name only files you trust.",
+        default_factory=list,
+        show_default=False,
+    ),
+]
+
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
+
+
+def join(extensions: Iterable[Path]) -> None:
+    """Let the parts in these files join those of Regard."""
+    for path in extensions:
+        from regard.api.extending import extend
+
+        extend(path)

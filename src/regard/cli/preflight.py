@@ -1,0 +1,36 @@
+"""`regard preflight`."""
+
+import typer
+
+from regard.cli.options import Changes, Extensions, Json, RecipeName, join
+from regard.cli.printing import columns, next_commands, printed, say, typed
+
+WORDS = {"error": "ERROR"}
+
+
+def preflight(recipe: RecipeName, changes: Changes, extensions: Extensions, as_json: Json = False) -> None:
+    """Find what would go wrong in a training, before it starts.
+
+    Settings, files, tokenizer, lengths, memory, then one update, validated,
+    saved, loaded and resumed; and how long all of it would take.
+
+    \b
+    Examples:
+      regard preflight my.toml
+      regard preflight multi30k-en-de --set model.width=64
+    """
+    from regard.api import read
+    from regard.api.preflight import preflight as examine
+
+    join(extensions)
+    report = examine(read(recipe, changes), say)
+    failed = any(finding.level == "error" for finding in report.findings)
+    if as_json:
+        printed(report.plain())
+    else:
+        columns([(WORDS.get(finding.level, finding.level), finding.name, finding.text) for finding in report.findings])
+        if not failed:
+            words = [word for change in changes for word in ("--set", change)]
+            words += [word for path in extensions for word in ("--extend", str(path))]
+            next_commands("Next:", [typed("train", recipe, *words)])
+    raise typer.Exit(1 if failed else 0)

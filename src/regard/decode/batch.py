@@ -1,0 +1,135 @@
+"""A batch of sources on its way, each followed on its own tracks; those that are done leave it."""
+
+from collections.abc import Collection, Iterator, Sequence
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from regard.decode.blocks import allowed, pairs
+from regard.decode.candidates import Step
+from regard.decode.canonical import Canonical
+from regard.decode.coverage import Coverage, Looking
+from regard.decode.hypotheses import Ended, Hypothesis, Live, Request
+from regard.decode.methods import SEARCHES
+from regard.decode.requests import check_looking, check_requests, check_sources, unwritten
+from regard.decode.settings import SearchSettings
+from regard.decode.sought import Sought, forced
+from regard.models.protocols import Decoder
+
+
+class Following:
+    """One source on its way: what is sought from it, its tracks, and its place in the batch."""
+
+    def __init__(self, sought: Sought, place: int) -> None:
+        self.sought, self.place = sought, place
+        self.tracks = SEARCHES[sought.settings.method](sought, place)
+        self.outputs: list[Hypothesis] = []
+
+    @property
+    def live(self) -> list[Live]:
+        return [one for track in self.tracks for one in track.live]
+
+    @property
+    def ended(self) -> list[Ended]:
+        return [each for track in self.tracks for each in track.ended]
+
+    def advance(self, step: Step, length: int) -> None:
+        """Grow every track by a piece: the one that was asked for, or the one it chooses."""
+        prefix = self.sought.request.prefix
+        for track in self.tracks:
+            if track.live and length < len(prefix):
+                forced(self.sought, track, step, prefix[length])
+            elif track.live:
+                track.advance(step)
+        if not self.live:
+            self.outputs = self.sought.best(self.ended)
+            self.sought.canonical.nodes.clear()
+
+
+class Batch:
+    """All sources, step by step."""
+
+    def __init__(
+        self,
+        model: Decoder,
+        source: Int[Tensor, "B S"],
+        real: Bool[Tensor, "B S"] | None,
+        settings: SearchSettings,
+        requests: Sequence[Request] | None = None,
+        looking: Looking | None = None,
+        banned: Collection[int] = (),
+    ) -> None:
+        mask = torch.ones_like(source, dtype=torch.bool) if real is None else real
+        wishes = [Request()] * len(source) if requests is None else list(requests)
+        check_looking(settings, looking)
+        check_sources(mask)
+        check_requests(wishes, len(source), model.vocabulary, settings)
+        self.model, self.settings, self.looking = model, settings, looking
+        self.banned = unwritten(banned, model.vocabulary)
+        self.coverage = (
+            Coverage(looking, settings.coverage, mask) if looking is not None and settings.coverage else None
+        )
+        self.everyone = [self._following(row, source[row][mask[row]], wish) for row, wish in enumerate(wishes)]
+        self.state, self.pieces = model.start(source, real)
+
+    def _following(self, place: int, source: Int[Tensor, " S"], request: Request) -> Following:
+        canonical = Canonical(self.model, source[None], self.looking, self.settings.coverage)
+        end = self.model.vocabulary.end
+        return Following(Sought(self.settings, request, tuple(source.tolist()), end, canonical), place)
+
+    def steps(self) -> Iterator[None]:
+        """Go one step at a time until every source has its outputs."""
+        alive, length = self.everyone, 0
+        while alive:
+            step = self._step(alive)
+            for following in alive:
+                following.advance(step, length)
+            length += 1
+            alive = self._arranged(alive)
+            yield
+
+    def _step(self, alive: Sequence[Following]) -> Step:
+        said_RV, self.state = self.model.step(self.pieces, self.state)
+        if self.coverage is not None:
+            penalties = self.coverage.look()
+            for one in (one for following in alive for one in following.live):
+                one.coverage = penalties[one.row]
+        blocked = [pair for each in alive if each.sought.blocks for pair in pairs(each.live, each.sought.blocks)]
+        return Step(said_RV, allowed(said_RV, self.banned, blocked, self.model.vocabulary.end), self._count(alive))
+
+    def _count(self, alive: Sequence[Following]) -> int:
+        """How many pieces of a row can matter: a beam of them, one to see the edge, the end, and all that is treated
+        apart (wanted pieces, pieces other groups wrote)."""
+        apart = max(sum(len(s) for entry in each.sought.request.must for s in entry) for each in alive)
+        return self.settings.beams * (2 if self.settings.method == "diverse" else 1) + 2 + apart
+
+    def _arranged(self, alive: Sequence[Following]) -> list[Following]:
+        """What is still alive, each hypothesis in a row of its own; a source with fewer than others repeats one."""
+        going = [following for following in alive if following.live]
+        if not going:
+            return []
+        width = max(len(following.live) for following in going)
+        filled = [_filled(following.live, width) for following in going]
+        rows = [one.row for live in filled for one in live]
+        pieces = [one.pieces[-1] for live in filled for one in live]
+        self._select(rows, None if len(going) == len(alive) else [following.place for following in going])
+        self.pieces = torch.tensor(pieces, device=self.pieces.device)
+        for place, following in enumerate(going):
+            following.place = place
+            for offset, one in enumerate(following.live):
+                one.row = place * width + offset
+        return going
+
+    def _select(self, rows: list[int], sources: list[int] | None) -> None:
+        if sources is None and rows == list(range(len(self.pieces))):
+            return
+        device = self.pieces.device
+        rows_R = torch.tensor(rows, device=device)
+        self.state = self.state.select(rows_R, None if sources is None else torch.tensor(sources, device=device))
+        if self.coverage is not None:
+            self.coverage.select(rows_R)
+
+
+def _filled(live: list[Live], width: int) -> list[Live]:
+    return live + live[:1] * (width - len(live))

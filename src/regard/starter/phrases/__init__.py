@@ -1,0 +1,1 @@
+"""The grammar behind the phrasebook: words, templates and how each language inflects them."""

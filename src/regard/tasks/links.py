@@ -1,0 +1,105 @@
+"""Which words of a source the words of an output come from, by the attention of the model that wrote it.
+
+The output is read once more in a single pass, so the weights are those of the hypothesis that survived the search, and
+they pass their own check.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import nn
+
+from regard.attention import record
+from regard.decode import Hypothesis
+from regard.errors import RequestError
+from regard.tasks.looking import layer
+from regard.tasks.sides import Sides, batch
+from regard.text.alignment import Link, links, pharaoh, words_of
+from regard.text.encoded import Span
+from regard.text.spans import Word
+
+Output = tuple[str, str, Hypothesis]
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Links between the words of a source and of an output."""
+
+    links: tuple[Link, ...] = ()
+    source: tuple[Word, ...] = ()
+    target: tuple[Word, ...] = ()
+
+    def moved(self, source: int, target: int) -> "Alignment":
+        """The same, that many characters further on."""
+        return Alignment(
+            tuple(Link(_moved(link.source, source), _moved(link.target, target), link.weight) for link in self.links),
+            tuple(replace(word, span=_moved(word.span, source)) for word in self.source),
+            tuple(replace(word, span=_moved(word.span, target)) for word in self.target),
+        )
+
+    def __add__(self, other: "Alignment") -> "Alignment":
+        return Alignment(self.links + other.links, self.source + other.source, self.target + other.target)
+
+    def __str__(self) -> str:
+        """In Pharaoh form."""
+        return pharaoh(self.links, self.source, self.target)
+
+
+def alignments(model: nn.Module, sides: Sides, opening: Sequence[str], outputs: Sequence[Output]) -> list[Alignment]:
+    """How each (source, text, hypothesis) is linked; `opening` pieces stand before every source."""
+    weights = attention(model, sides, opening, outputs)
+    return [aligned(sides, output, given) for output, given in zip(outputs, weights, strict=True)]
+
+
+def attention(
+    model: nn.Module, sides: Sides, opening: Sequence[str], outputs: Sequence[Output]
+) -> list[Float[np.ndarray, "T S"]]:
+    """Mean weights of every written piece over the pieces of its source, ends left out."""
+    places = getattr(model, "looks", ())
+    if not places:
+        raise RequestError("This model has no attention over its source, so there is no alignment to show.")
+    examples = [
+        {
+            "source": np.array(sides.read(sides.source.encode(source), opening)),
+            "target": np.array([*one.pieces, sides.target.end]),
+        }
+        for source, _, one in outputs
+    ]
+    recorded = zip(_recorded(model, places, examples), examples, strict=True)
+    return [_inner(weights, len(opening), example) for weights, example in recorded]
+
+
+def _recorded(model: Any, places: Sequence[str], examples: list[dict[str, Any]]) -> list[Float[np.ndarray, "T S"]]:
+    given = batch(examples, next(model.parameters()).device)
+    with torch.inference_mode(), record(model, *places) as seen:
+        model(given.source, given.before, given.real)
+    # A decoder that goes step by step is seen step by step.
+    return list(torch.cat(layer(seen), 1).float().cpu().numpy())
+
+
+def _inner(weights: Float[np.ndarray, "T S"], opening: int, example: dict[str, Any]) -> Float[np.ndarray, "T S"]:
+    return weights[: len(example["target"]) - 1, opening : len(example["source"]) - 1]
+
+
+def aligned(sides: Sides, output: Output, weights: Float[np.ndarray, "T S"]) -> Alignment:
+    text, written, hypothesis = output
+    source = words_of(text, sides.source.encode(text).spans)
+    target = words_of(written, spans(sides, hypothesis.pieces, written))
+    return Alignment(tuple(links(weights, source, target)), tuple(source), tuple(target))
+
+
+def spans(sides: Sides, pieces: Sequence[int], text: str) -> list[Span]:
+    """The characters each piece of an output gave."""
+    ends = [min(len(sides.target.decode(pieces[:count])), len(text)) for count in range(len(pieces) + 1)]
+    for place in range(1, len(ends)):
+        ends[place] = max(ends[place], ends[place - 1])
+    return list(pairwise(ends))
+
+
+def _moved(span: Span, by: int) -> Span:
+    return (span[0] + by, span[1] + by)

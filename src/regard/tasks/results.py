@@ -1,0 +1,55 @@
+"""What comes of an input: the text, how it ended, how sure each piece is, and what it was made from."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from regard.decode import Hypothesis
+
+# complete: ended by itself; limit: stopped at the length limit; split: made in parts; looped: it repeats itself;
+# copied: it is its source; empty: there was nothing to do.
+Status = Literal["complete", "limit", "split", "looped", "copied", "empty"]
+
+
+@dataclass(frozen=True)
+class Written:
+    """One output with the score that ranked it, its pieces and the probability of each."""
+
+    text: str
+    score: float
+    pieces: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    ids: tuple[int, ...] = ()
+
+
+def status(hypothesis: Hypothesis, source: str, text: str) -> tuple[Status, ...]:
+    """How an output ended, and what is suspicious about it."""
+    found: list[Status] = ["complete" if hypothesis.complete else "limit"]
+    if looped(hypothesis.pieces):
+        found.append("looped")
+    if text and text.casefold() == source.strip().casefold():
+        found.append("copied")
+    return tuple(found)
+
+
+def looped(pieces: Sequence[int]) -> bool:
+    """Whether somewhere a stretch stands four times in a row, or three times one of at least three pieces.
+
+    >>> looped([5, 6, 7, 7, 7, 7]), looped([5, 6, 5, 6, 5, 6]), looped([1, 2, 3] * 3)
+    (True, False, True)
+    """
+    return any(_run(pieces, period) >= (3 if period >= 3 else 4) for period in range(1, len(pieces) // 3 + 1))
+
+
+def _run(pieces: Sequence[int], period: int) -> int:
+    """How many times in a row a stretch of `period` pieces stands at most."""
+    longest = same = 0
+    for place in range(period, len(pieces)):
+        same = same + 1 if pieces[place] == pieces[place - period] else 0
+        longest = max(longest, same)
+    return longest // period + 1
+
+
+def plain(result: Any) -> dict[str, Any]:
+    """A result as JSON has it; what was not asked for is left out."""
+    return {name: value for name, value in asdict(result).items() if value is not None}

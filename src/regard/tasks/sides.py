@@ -1,0 +1,136 @@
+"""Two sides of text as a sequence-to-sequence model reads them: pieces of each, batches of both, their loss."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int, Integer
+from torch import Tensor, nn
+
+from regard.data import Encoding, collate
+from regard.errors import DataError
+from regard.models import Vocabulary
+from regard.nn import IGNORE, Loss
+from regard.text import Encoded, Tokenizer, TokenizerSettings
+
+JOINT = "tokenizer.json"
+SOURCE, TARGET = "source.tokenizer.json", "target.tokenizer.json"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Pairs in rectangles: what is read, which of it is real, what was written before, what is to be written."""
+
+    source: Int[Tensor, "B S"]
+    real: Bool[Tensor, "B S"]
+    before: Int[Tensor, "B T"]
+    wanted: Int[Tensor, "B T"]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The tokenizers of source and target; one and the same where the vocabulary is joint."""
+
+    source: Tokenizer
+    target: Tokenizer
+
+    @classmethod
+    def learn(
+        cls, rows: Iterable[Mapping[str, str]], source: TokenizerSettings, target: TokenizerSettings | None, seed: int
+    ) -> "Sides":
+        """The sides for these texts; without settings of its own the target shares the source's tokenizer."""
+        if target is None:
+            texts = (row[side] for row in rows for side in ("source", "target"))
+            joint = Tokenizer.learn(source, texts, seed)
+            return cls(joint, joint)
+        return cls(
+            Tokenizer.learn(source, (row["source"] for row in rows), seed),
+            Tokenizer.learn(target, (row["target"] for row in rows), seed),
+        )
+
+    @classmethod
+    def load(cls, files: Mapping[str, str]) -> "Sides":
+        """The sides as `files` gave them."""
+        if JOINT in files:
+            joint = Tokenizer.from_json(files[JOINT], JOINT)
+            return cls(joint, joint)
+        for name in (SOURCE, TARGET):
+            if name not in files:
+                raise DataError(f"There is neither {JOINT} nor {name}; the model cannot read text without it.")
+        return cls(Tokenizer.from_json(files[SOURCE], SOURCE), Tokenizer.from_json(files[TARGET], TARGET))
+
+    @property
+    def joint(self) -> bool:
+        return self.source is self.target
+
+    def files(self) -> dict[str, str]:
+        """Both as text, by the name of the file they belong in."""
+        if self.joint:
+            return {JOINT: self.source.to_json()}
+        return {SOURCE: self.source.to_json(), TARGET: self.target.to_json()}
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return Vocabulary(self.source.size, self.target.size, begin=Tokenizer.begin, end=Tokenizer.end)
+
+    def encoding(self, opening: Sequence[str] = ()) -> Encoding:
+        """How rows become examples; each source begins with the `opening` pieces, such as a language's tag."""
+        told = "".join(self.files().values()) + "\0".join(opening)
+        identity = hashlib.sha256(told.encode()).hexdigest()
+        first = tuple(self.source.id(piece) for piece in opening)
+        return Encoding(
+            _Encode(self, first), ("source", "target"), max(self.source.size, self.target.size), f"pairs {identity}"
+        )
+
+    @property
+    def banned(self) -> tuple[int, ...]:
+        """The pieces no output may hold: all that stand for something other than text, but for the end."""
+        return tuple(number for number in range(len(self.target.settings.fixed)) if number != Tokenizer.end)
+
+    def read(self, encoded: Encoded, opening: Sequence[str] = ()) -> list[int]:
+        """The pieces of a source as the model reads them, its end included."""
+        return [*(self.source.id(piece) for piece in opening), *encoded.ids, Tokenizer.end]
+
+
+@dataclass(frozen=True)
+class _Encode:
+    sides: Sides
+    first: tuple[int, ...]
+
+    def __call__(self, texts: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[Sequence[int]]]:
+        end = (Tokenizer.end,)
+        return {
+            "source": [(*self.first, *e.ids, *end) for e in self.sides.source.encode_many(texts["source"])],
+            "target": [(*e.ids, *end) for e in self.sides.target.encode_many(texts["target"])],
+        }
+
+
+def batch(examples: Sequence[Mapping[str, Integer[np.ndarray, " _"]]], device: torch.device) -> Batch:
+    """Examples of a store as tensors; what is padding is told by lengths, never by ids."""
+    columns = collate(examples, {"source": Tokenizer.padding, "target": IGNORE})
+    source, wanted = columns["source"], torch.from_numpy(columns["target"].tokens)
+    real = np.arange(source.tokens.shape[1]) < source.lengths[:, None]
+    before = torch.cat([torch.full((len(wanted), 1), Tokenizer.begin), wanted[:, :-1]], 1)
+    tensors = (torch.from_numpy(source.tokens), torch.from_numpy(real), before.clamp(min=Tokenizer.padding), wanted)
+    return Batch(*(tensor.to(device, non_blocking=True) for tensor in tensors))
+
+
+def sources(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Int[Tensor, "B S"], Bool[Tensor, "B S"]]:
+    """Sources alone, to search from."""
+    longest = max(map(len, rows))
+    pieces = torch.tensor([[*row, *[Tokenizer.padding] * (longest - len(row))] for row in rows])
+    real = torch.arange(longest) < torch.tensor([[len(row)] for row in rows])
+    return pieces.to(device), real.to(device)
+
+
+def loss(model: Any, given: Batch, smoothing: float) -> Loss:
+    """The loss of a model on a batch, summed over its targets."""
+    decoded = model(given.source, given.before, given.real)
+    return model.output.loss(decoded, given.wanted, smoothing)
+
+
+def parameters(model: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())

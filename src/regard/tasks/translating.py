@@ -1,0 +1,291 @@
+"""How texts are translated: taken apart where they are too long, searched in batches by length, put together again.
+
+row -> marks out -> parts that fit -> pieces -> search -> text -> parts joined -> marks back -> Translation
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from pydantic import PositiveInt
+
+from regard.config import Settings
+from regard.decode import Hypothesis, Latency, Progressing, Request, SearchSettings, search, stream
+from regard.errors import RequestError
+from regard.tasks.interpreting import SimultaneousSettings, interpret
+from regard.tasks.links import Alignment, alignments
+from regard.tasks.looking import Looking
+from regard.tasks.results import Status, Written, plain, status
+from regard.tasks.sides import Sides, sources
+from regard.text import Tokenizer, parts, placeholders
+from regard.text.alignment import Link
+from regard.text.glossary import Entry, Glossary, Item, receipt
+from regard.text.placeholders import Extracted
+
+# How many rows are taken in before any is given out: enough to batch by length, little enough for any file.
+WINDOW = 2048
+NOTHING = Alignment()
+
+
+class PredictSettings(Settings):
+    """What is done around the search."""
+
+    # The most rows of a batch, and the most padded pieces: rows x beams x longest source.
+    rows: PositiveInt = 64
+    tokens: PositiveInt = 16_384
+    # What to do with a source longer than `longest` pieces; without a number, longer than any seen in training.
+    long: Literal["split", "refuse"] = "split"
+    longest: PositiveInt | None = None
+    # The language to translate into, for models that know several.
+    language: str = ""
+    # Which word of the source each word of the output comes from, by attention.
+    alignment: bool = False
+    # Tags, placeholders and addresses are taken out, and put back where they belong.
+    marks: bool = False
+    # A file of terms and what they must become.
+    glossary: str = ""
+    # Write while reading, instead of searching.
+    simultaneous: SimultaneousSettings | None = None
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A translation; `status` says how it ended, `probabilities` how sure the model was of each piece."""
+
+    text: str
+    score: float
+    status: tuple[Status, ...]
+    pieces: tuple[str, ...] = ()
+    probabilities: tuple[float, ...] = ()
+    # The n best, where more than one was asked for.
+    alternatives: tuple[Written, ...] | None = None
+    # Which span of the output comes from which of the source; the same in Pharaoh form, word by word.
+    links: tuple[Link, ...] | None = None
+    alignment: str | None = None
+    # What became of every glossary entry whose term is in the source.
+    glossary: tuple[Item, ...] | None = None
+    latency: Latency | None = None
+
+    def plain(self) -> dict[str, Any]:
+        return plain(self)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One part of one row, as it is searched."""
+
+    text: str
+    start: int
+    pieces: list[int]
+    request: Request
+
+
+@dataclass(frozen=True)
+class Work:
+    """A row on its way: what was taken out of it, and the parts it was cut into."""
+
+    source: str
+    taken: Extracted
+    jobs: list[Job]
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
+class Done:
+    """A part that was searched."""
+
+    job: Job
+    hypotheses: list[Hypothesis]
+    text: str
+    alignment: Alignment = NOTHING
+    latency: Latency | None = None
+
+
+@dataclass(frozen=True)
+class Translating:
+    """Rows in, translations out, in order."""
+
+    sides: Sides
+    # A module that is a Decoder too; the two have no common name in types.
+    model: Any
+    search: SearchSettings
+    settings: PredictSettings
+    opening: tuple[str, ...] = ()
+
+    def __call__(self, rows: Iterable[Mapping[str, str]]) -> Iterator[Translation]:
+        coming = iter(rows)
+        while window := list(islice(coming, WINDOW)):
+            works = [self.work(row) for row in window]
+            done = iter(self.done([job for work in works for job in work.jobs]))
+            yield from (self.whole(work, list(islice(done, len(work.jobs)))) for work in works)
+
+    def settle(self, row: Mapping[str, str]) -> Iterator[str | Translation]:
+        """What is settled of a translation as it grows, never taken back, and at last the translation."""
+        work, before, finished = self.work(row), "", []
+        for job in work.jobs:
+            source, real = sources([job.pieces], next(self.model.parameters()).device)
+            found = Progressing(())
+            for found in stream(self.model, source, real, self.search, job.request, None, self.sides.banned):
+                text = before + self.sides.target.decode(found.settled)
+                if found.settled and not work.taken.marks:
+                    yield text
+            finished.append(self.finished([job], [list(found.outputs)])[0])
+            before = joined(work.taken.text, finished)[0] + " "
+        yield self.whole(work, finished)
+
+    def work(self, row: Mapping[str, str]) -> Work:
+        """A row taken apart."""
+        source = row["source"]
+        taken = placeholders.extract(source) if self.settings.marks else Extracted(source, ())
+        entries = self.glossary.matches(taken.text) if self.glossary else ()
+        spans = self.spans(taken.text)
+        prefix = tuple(self.sides.target.encode(row["prefix"]).ids) if row.get("prefix") else ()
+        if prefix and len(spans) > 1:
+            raise RequestError(f"A source of {len(spans)} parts cannot be given a prefix; send the sentences alone.")
+        jobs = [self.job(taken.text[start:end], start, prefix, entries) for start, end in spans]
+        return Work(source, taken, jobs, tuple(entries))
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """The parts of a text that are translated by themselves: none of nothing, one of what fits."""
+        if not text.strip():
+            return []
+        if self.fits(text):
+            return [(0, len(text))]
+        if self.settings.long == "refuse":
+            pieces = len(self.sides.source.encode(text).ids)
+            raise RequestError(
+                f"A source of {pieces} pieces is longer than {self.settings.longest}; set predict.long = split to "
+                "have it translated in parts, or raise predict.longest."
+            )
+        return [span for span in parts(text, self.fits) if text[slice(*span)].strip()]
+
+    def fits(self, text: str) -> bool:
+        longest = self.settings.longest
+        # A piece is at least a byte of the text, which saves cutting what is certainly short.
+        return longest is None or len(text.encode("utf-8", "replace")) <= longest or self.pieces(text) <= longest
+
+    def pieces(self, text: str) -> int:
+        return len(self.sides.source.encode(text).ids)
+
+    def job(self, text: str, start: int, prefix: tuple[int, ...], entries: Sequence[Entry]) -> Job:
+        pieces = self.sides.read(self.sides.source.encode(text), self.opening)
+        present = [entry for entry in entries if entry.occurs(text)]
+        must = tuple(tuple(map(self.target, entry.targets)) for entry in present if not entry.forbidden)
+        avoid = tuple(self.target(word) for entry in present if entry.forbidden for word in entry.targets)
+        return Job(text, start, pieces, Request(prefix=prefix, must=must, avoid=avoid))
+
+    def target(self, text: str) -> tuple[int, ...]:
+        return tuple(self.sides.target.encode(text).ids)
+
+    @cached_property
+    def glossary(self) -> Glossary | None:
+        return Glossary.read(Path(self.settings.glossary)) if self.settings.glossary else None
+
+    def done(self, jobs: list[Job]) -> list[Done]:
+        """Every job searched, those of similar length together, given back in their order."""
+        order = sorted(range(len(jobs)), key=lambda number: -len(jobs[number].pieces))
+        results: dict[int, Done] = {}
+        for group in self.groups(order, jobs):
+            results.update(zip(group, self.searched([jobs[number] for number in group]), strict=True))
+        return [results[number] for number in range(len(jobs))]
+
+    def groups(self, order: list[int], jobs: list[Job]) -> Iterator[list[int]]:
+        start = 0
+        while start < len(order):
+            longest = len(jobs[order[start]].pieces)
+            rows = min(self.settings.rows, max(1, self.settings.tokens // (longest * self.search.beams)))
+            yield order[start : start + rows]
+            start += rows
+
+    def searched(self, jobs: list[Job]) -> list[Done]:
+        self.model.eval()
+        if self.settings.simultaneous is not None:
+            return [self.interpreted(job, self.settings.simultaneous) for job in jobs]
+        source, real = sources([job.pieces for job in jobs], next(self.model.parameters()).device)
+        requests = [job.request for job in jobs]
+        with torch.inference_mode(), self.looking() as looking:
+            found = search(self.model, source, real, self.search, requests, looking, self.sides.banned)
+        return self.finished(jobs, found)
+
+    def finished(self, jobs: list[Job], found: list[list[Hypothesis]]) -> list[Done]:
+        """What was found as text, with its alignment where that is wanted."""
+        texts = [self.sides.target.decode(hypotheses[0].pieces) for hypotheses in found]
+        done = [Done(*result) for result in zip(jobs, found, texts, strict=True)]
+        if self.settings.alignment or self.settings.marks:
+            outputs = [(each.job.text, each.text, each.hypotheses[0]) for each in done]
+            found_links = alignments(self.model, self.sides, self.opening, outputs)
+            done = [replace(each, alignment=links) for each, links in zip(done, found_links, strict=True)]
+        return done
+
+    def looking(self) -> AbstractContextManager[Looking | None]:
+        """What tells the search where the model looks, if it has to know."""
+        return Looking(self.model) if self.search.coverage else nullcontext()
+
+    def interpreted(self, job: Job, settings: SimultaneousSettings) -> Done:
+        found, late = interpret(self.model, self.sides, self.opening, job.text, settings, self.search)
+        return Done(job, [found], self.sides.target.decode(found.pieces), latency=late)
+
+    def whole(self, work: Work, done: list[Done]) -> Translation:
+        """The parts of a row put together."""
+        if not done:
+            return Translation(work.source if work.taken.marks else "", 0.0, ("empty",))
+        text, alignment = joined(work.taken.text, done)
+        best = [each.hypotheses[0] for each in done]
+        found = [one for each in done for one in status(each.hypotheses[0], each.job.text, each.text)]
+        if len(done) > 1:
+            found.insert(0, "split")
+        statuses = tuple(one for one in dict.fromkeys(found) if not (one == "complete" and "limit" in found))
+        written = [self.written(one, self.sides.target) for one in best]
+        return Translation(
+            placeholders.restore(text, work.taken.marks, alignment.links) if work.taken.marks else text,
+            sum(one.score * len(one.pieces) for one in best) / max(sum(len(one.pieces) for one in best), 1),
+            statuses,
+            tuple(piece for one in written for piece in one.pieces),
+            tuple(probability for one in written for probability in one.probabilities),
+            self.alternatives(done),
+            alignment.links if self.settings.alignment else None,
+            str(alignment) if self.settings.alignment else None,
+            receipt(text, work.entries).items if self.glossary else None,
+            done[0].latency if len(done) == 1 else None,
+        )
+
+    def alternatives(self, done: list[Done]) -> tuple[Written, ...] | None:
+        if self.search.best == 1 or len(done) > 1:
+            return None
+        return tuple(self.written(one, self.sides.target) for one in done[0].hypotheses)
+
+    def written(self, one: Hypothesis, tokenizer: Tokenizer) -> Written:
+        probabilities = tuple(torch.tensor(one.piece_log_probabilities, dtype=torch.float64).exp().tolist())
+        return Written(
+            tokenizer.decode(one.pieces), one.score, tuple(map(tokenizer.piece, one.pieces)), probabilities, one.pieces
+        )
+
+
+def joined(source: str, done: list[Done]) -> tuple[str, Alignment]:
+    """The outputs of all parts with what stood between their sources, and their links moved along."""
+    text, alignment, reached = "", Alignment(), 0
+    for each in done:
+        text += between(source[reached : each.job.start], text, each.text)
+        alignment += each.alignment.moved(each.job.start, len(text))
+        text += each.text
+        reached = each.job.start + len(each.job.text)
+    return text, alignment
+
+
+def between(gap: str, left: str, right: str) -> str:
+    """What goes between two outputs: line ends as they were, else a space unless the script has none."""
+    if not left:
+        return ""
+    if "\n" in gap:
+        return gap
+    return "" if unspaced(left[-1:]) or unspaced(right[:1]) else " "
+
+
+def unspaced(character: str) -> bool:
+    """Whether a character belongs to a script written without spaces."""
+    return "\u3000" <= character <= "\u9fff" or "\uff00" <= character <= "\uffef"

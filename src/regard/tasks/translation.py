@@ -1,0 +1,96 @@
+"""Translation: a text in one language in, the same in another out."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import nn
+
+from regard.config import Part
+from regard.data import Encoding
+from regard.errors import ConfigError, unknown
+from regard.models import build
+from regard.nn import Loss
+from regard.tasks import sides
+from regard.tasks.recipe import Recipe
+from regard.tasks.sides import Batch, Sides
+from regard.tasks.translating import PredictSettings, Translating, Translation
+from regard.text import TokenizerSettings, tags
+
+Row = Mapping[str, str]
+
+
+class TranslationRecipe(Recipe):
+    """Data have the fields `source` and `target`; a joint tokenizer serves both unless there are two."""
+
+    tokenizer: TokenizerSettings = TokenizerSettings()
+    target_tokenizer: TokenizerSettings | None = None
+    metrics: tuple[Part, ...] = (Part(name="bleu"), Part(name="chrf"))
+    predict: PredictSettings = PredictSettings()
+
+
+@dataclass(frozen=True)
+class TranslationTask:
+    """All that translation adds to models, search and training."""
+
+    recipe: TranslationRecipe
+    sides: Sides
+
+    Recipe: ClassVar = TranslationRecipe
+    fields: ClassVar = ("source", "target")
+
+    @classmethod
+    def learn(cls, recipe: TranslationRecipe, rows: Iterable[Row]) -> "TranslationTask":
+        """The task with tokenizers learned from these rows, which are read once for each tokenizer."""
+        extra = (*recipe.tokenizer.extra, *cls.tags(recipe))
+        source = recipe.tokenizer.model_copy(update={"extra": extra})
+        return cls(recipe, Sides.learn(rows, source, recipe.target_tokenizer, recipe.seed))
+
+    @classmethod
+    def load(cls, recipe: TranslationRecipe, files: Mapping[str, str]) -> "TranslationTask":
+        return cls(recipe, Sides.load(files))
+
+    @classmethod
+    def tags(cls, recipe: TranslationRecipe) -> tuple[str, ...]:
+        """The piece that asks for each target language, where there are several to ask for."""
+        languages = sorted({corpus.languages.get("target", "") for corpus in recipe.data.train} - {""})
+        return tags(languages) if len(languages) > 1 else ()
+
+    def files(self) -> dict[str, str]:
+        return self.sides.files()
+
+    def encoding(self, languages: Mapping[str, str]) -> Encoding:
+        """How the rows of a corpus in these languages become examples."""
+        return self.sides.encoding(self.opening(languages.get("target", "")))
+
+    def opening(self, language: str) -> tuple[str, ...]:
+        """What a source begins with, so that it is translated into that language."""
+        known = {piece[2:-1]: piece for piece in self.tags(self.recipe)}
+        if not known:
+            return ()
+        if language not in known:
+            told = unknown("target language", language, known)
+            raise ConfigError(f"{told} Say which with predict.language, and for a corpus with languages.target.")
+        return (known[language],)
+
+    def model(self) -> nn.Module:
+        return build(self.recipe.model.name, self.recipe.model.options, self.sides.vocabulary)
+
+    def batch(self, examples: Sequence[Mapping[str, Any]], device: torch.device) -> Batch:
+        return sides.batch(examples, device)
+
+    def loss(self, model: nn.Module, batch: Batch, smoothing: float) -> Loss:
+        return sides.loss(model, batch, smoothing)
+
+    def predict(self, model: nn.Module, rows: Iterable[Row], recipe: TranslationRecipe) -> Iterator[Translation]:
+        """A translation of each row, in order, as search and prediction are set in `recipe`."""
+        return self.translating(model, recipe)(rows)
+
+    def settle(self, model: nn.Module, row: Row, recipe: TranslationRecipe) -> Iterator[str | Translation]:
+        """What is settled of one translation while the search goes on, and at last the translation."""
+        return self.translating(model, recipe).settle(row)
+
+    def translating(self, model: nn.Module, recipe: TranslationRecipe) -> Translating:
+        opening = self.opening(recipe.predict.language)
+        return Translating(self.sides, model, recipe.search, recipe.predict, opening)

@@ -1,0 +1,156 @@
+"""Tags and placeholders taken out of a text before translation and put back behind it, each exactly once.
+
+Going back, an opening and a closing tag that belong together enclose the words linked to what they enclosed, from the
+first to the last; any other mark goes behind the words linked to the word before it or, where it is written in one with
+the word behind it, before those. What no link places keeps its share of the way through the text. Pairs stay well
+nested, marks inside a pair stay inside, and of two pairs that would cross the later one gives way. Tags that were not
+well nested to begin with keep their order.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+from regard.errors import ConfigError
+from regard.text.alignment import Link
+from regard.text.patterns import CJK, CJK_MARKS
+from regard.text.restoring import Layout, Mark, rendered
+
+TAG = "tag"
+
+_ATTRIBUTES = r"""(?:\s(?:[^<>"']|"[^"<]*"|'[^'<]*')*)?"""
+_IN_URL = r"[A-Za-z0-9\-._~:/?#\[\]@!$&()*+,;=%]"
+
+# Where two begin at one place, the first named is taken.
+PATTERNS: Mapping[str, str] = {
+    TAG: rf"</?[A-Za-z][\w:.\-]*{_ATTRIBUTES}/?>|<!--[^<>]*-->",
+    "url": rf"(?:https?://|ftp://|www\.){_IN_URL}*[A-Za-z0-9/_=&#~+\-]",
+    "mail": r"(?<![\w.+\-])[A-Za-z0-9_.+\-]{1,64}@[A-Za-z0-9\-]{1,63}(?:\.[A-Za-z0-9\-]{1,63}){0,5}\.[A-Za-z]{2,24}",
+    "double brace": r"\{\{[^{}]*\}\}",
+    "dollar": r"\$\{[^{}]*\}",
+    "brace": r"\{[\w.:!\-]*\}",
+    "percent": r"(?<![\d%])%(?:\(\w+\))?[\-+#0]*\d*(?:\.\d+)?[sdifgxr](?![A-Za-z])",
+}
+
+_NAME = re.compile(r"<(/?)([A-Za-z][\w:.\-]*)")
+_WORD = re.compile(f"[^\\W{CJK}{CJK_MARKS}]")
+_NO_SPACE_BEFORE = frozenset(".,;:!?…)]}")
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """The clean text, and the marks in their order."""
+
+    text: str
+    marks: tuple[Mark, ...]
+
+
+def extract(text: str, patterns: Mapping[str, str] = PATTERNS) -> Extracted:
+    """Take out what matches a pattern; of the spaces around it one stays, and none at an edge or before punctuation.
+
+    >>> extract("Hello <b>{name}</b>, see %s .").text
+    'Hello, see.'
+    """
+    found = [match for match in _compiled(tuple(patterns.items())).finditer(text) if match[0]]
+    kinds = [list(patterns)[int((match.lastgroup or "kind0").removeprefix("kind"))] for match in found]
+    partners = _partners([match[0] if kind == TAG else "" for match, kind in zip(found, kinds, strict=True)])
+    clean, cursor = "", 0
+    places: list[tuple[int, str, str, bool]] = []
+    for numbers in _clusters(text, found):
+        gaps, stop = _gaps(text, [found[number] for number in numbers])
+        clean += text[cursor : found[numbers[0]].start() - len(gaps[0])]
+        sides = clean[-1:], text[stop : stop + 1]
+        places += [(len(clean), *beside) for beside in _beside(gaps, sides)]
+        clean += _joint(gaps, sides, any(partners[number] is None for number in numbers))
+        cursor = stop
+    clean += text[cursor:]
+    return Extracted(
+        clean,
+        tuple(
+            Mark(match[0], kind, place, place / max(len(clean), 1), before, after, apart, partner)
+            for match, kind, (place, before, after, apart), partner in zip(found, kinds, places, partners, strict=True)
+        ),
+    )
+
+
+def restore(output: str, marks: Sequence[Mark], links: Sequence[Link]) -> str:
+    """The output with every mark in it once; links are between spans of the clean source and of the output."""
+    return rendered(output, Layout(output, marks, links).order(), marks) if marks else output
+
+
+@lru_cache(maxsize=16)
+def _compiled(patterns: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
+    for name, pattern in patterns:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ConfigError(f"placeholder {name} = {pattern!r}: not a regular expression ({error}).") from None
+    # Without any pattern, one that never matches.
+    return re.compile(
+        "|".join(f"(?P<kind{number}>{pattern})" for number, (_, pattern) in enumerate(patterns)) or "(?!)"
+    )
+
+
+def _partners(tags: Sequence[str]) -> list[int | None]:
+    """For every tag the number of the other half of its pair; if any two cross, for none of them."""
+    partners: list[int | None] = [None] * len(tags)
+    opened: list[tuple[str, int]] = []
+    lost: set[str] = set()
+    for number, match in enumerate(map(_NAME.match, tags)):
+        if match is None or tags[number].endswith("/>"):
+            continue
+        name = match[2]
+        if not match[1]:
+            opened.append((name, number))
+        elif (depth := _deepest(opened, name)) is not None:
+            partners[number], partners[opened[depth][1]] = opened[depth][1], number
+            lost |= {other for other, _ in opened[depth + 1 :]}
+            del opened[depth:]
+        elif name in lost:
+            return [None] * len(tags)
+    return partners
+
+
+def _deepest(opened: Sequence[tuple[str, int]], name: str) -> int | None:
+    return next((depth for depth in reversed(range(len(opened))) if opened[depth][0] == name), None)
+
+
+def _clusters(text: str, found: Sequence[re.Match[str]]) -> list[list[int]]:
+    """The numbers of matches, those together that have nothing but white space between them."""
+    clusters = [[0]] if found else []
+    for number, (one, other) in enumerate(pairwise(found), 1):
+        if text[one.end() : other.start()].strip():
+            clusters.append([])
+        clusters[-1].append(number)
+    return clusters
+
+
+def _gaps(text: str, cluster: Sequence[re.Match[str]]) -> tuple[list[str], int]:
+    """The white space before, between and behind the matches of a cluster, and where it ends."""
+    start, end = cluster[0].start(), cluster[-1].end()
+    while start and text[start - 1].isspace():
+        start -= 1
+    while text[end : end + 1].isspace():
+        end += 1
+    ends = [start, *(place for match in cluster for place in match.span()), end]
+    return [text[one:other] for one, other in zip(ends[::2], ends[1::2], strict=True)], end
+
+
+def _beside(gaps: Sequence[str], sides: tuple[str, str]) -> list[tuple[str, str, bool]]:
+    """What stands before and after each mark of a cluster, other marks not counted, and whether it stands apart."""
+    spaces = [place for place, gap in enumerate(gaps) if gap] or [-1]
+    befores = (" " if 0 <= spaces[0] <= place else sides[0] for place in range(len(gaps) - 1))
+    afters = (" " if spaces[-1] > place else sides[1] for place in range(len(gaps) - 1))
+    aparts = (place > 0 and bool(gap) for place, gap in enumerate(gaps[:-1]))
+    return list(zip(befores, afters, aparts, strict=True))
+
+
+def _joint(gaps: Sequence[str], sides: tuple[str, str], single: bool) -> str:
+    """What remains between the text before a cluster and the text behind it."""
+    before, after = sides
+    if not before or not after or after in _NO_SPACE_BEFORE:
+        return ""
+    divides = single and _WORD.match(before) is not None and _WORD.match(after) is not None
+    return next(filter(None, gaps), " " if divides else "")

@@ -1,0 +1,87 @@
+"""What learns, and all of its state in one checkpoint."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from regard.nn.losses import Loss
+from regard.nn.parameters import fill, named
+from regard.train import optimizers
+from regard.train.checkpoints import Checkpoint
+from regard.train.ema import Ema
+from regard.train.precision import Scaler
+from regard.train.progress import Progress
+from regard.train.schedules import Schedule
+
+B = TypeVar("B")
+
+
+@dataclass
+class Learner(Generic[B]):
+    """What learns, from what, and how: a module, the loss of a batch, an optimizer, a schedule."""
+
+    model: nn.Module
+    loss: Callable[[B], Loss]
+    optimizer: torch.optim.Optimizer
+    schedule: Schedule
+    # Which examples a batch holds, in a few words, for the error that must name it.
+    describe: Callable[[B], str] | None = None
+    # Made by `fit` where its settings ask for them, or by `restore` where the checkpoint has them.
+    scaler: Scaler | None = None
+    ema: Ema | None = None
+
+    def checkpoint(self, progress: Progress) -> Checkpoint:
+        """All of the run's state at this moment."""
+        tensors = {
+            "parameters": named(self.model),
+            "optimizer": optimizers.tensors(self.optimizer),
+            "random": _random(),
+        }
+        facts: dict[str, Any] = {"progress": progress.facts()}
+        if self.ema is not None:
+            tensors["ema"], facts["ema"] = self.ema.averages, self.ema.count
+        if self.scaler is not None:
+            facts["scaler"] = self.scaler.facts()
+        return Checkpoint(progress.update, tensors, facts)
+
+    def restore(self, checkpoint: Checkpoint) -> Progress:
+        """Put that state back, and go on from there as if nothing had happened."""
+        fill(self.model, checkpoint.tensors["parameters"], "The checkpoint")
+        optimizers.load(self.optimizer, checkpoint.tensors["optimizer"])
+        stored = checkpoint.tensors.get("ema")
+        self.ema = None if stored is None else Ema.read(self.model, stored, checkpoint.facts["ema"])
+        scaler = checkpoint.facts.get("scaler")
+        self.scaler = None if scaler is None else Scaler(**scaler)
+        _set_random(checkpoint.tensors["random"])
+        return Progress.read(checkpoint.facts["progress"])
+
+    @contextmanager
+    def smoothed(self) -> Iterator[None]:
+        """Inside, the model is what evaluation sees and a bundle holds: with averaged parameters, if there are any."""
+        if self.ema is None:
+            yield
+        else:
+            with self.ema.applied(self.model):
+                yield
+
+    def parameters(self) -> Mapping[str, Tensor]:
+        """The parameters evaluation sees, by name; they change with the next update unless copied."""
+        return named(self.model) if self.ema is None else self.ema.tensors(self.model)
+
+
+def _random() -> dict[str, Tensor]:
+    states = {"cpu": torch.get_rng_state()}
+    for device in range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0):
+        states[f"cuda-{device}"] = torch.cuda.get_rng_state(device)
+    return states
+
+
+def _set_random(states: Mapping[str, Tensor]) -> None:
+    torch.set_rng_state(states["cpu"])
+    for name, state in states.items():
+        if name.startswith("cuda-"):
+            torch.cuda.set_rng_state(state, int(name.removeprefix("cuda-")))

@@ -1,0 +1,31 @@
+"""One trained run for all tests of the commands."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.toy import regard, write_data
+
+
+@pytest.fixture(scope="session")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with toy corpora and `recipes/toy.toml`."""
+    folder = tmp_path_factory.mktemp("toy")
+    write_data(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def run(toy: Path) -> Path:
+    """A finished run."""
+    folder = toy / "runs" / "x"
+    result = regard("train", toy / "recipes" / "toy.toml", "--out", folder)
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+@pytest.fixture
+def here(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the toys, and the one commands are typed in."""
+    monkeypatch.chdir(toy)
+    return toy

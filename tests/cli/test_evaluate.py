@@ -1,0 +1,88 @@
+"""Scores with signatures, from names and from files; comparisons in a sentence."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from regard.api import Materials, Pipeline
+from regard.errors import RegardError
+from regard.metrics import compare
+from tests.cli.toy import regard
+
+
+def test_the_scores_are_those_of_the_api(run: Path) -> None:
+    result = regard("evaluate", run, "--json")
+    told = json.loads(result.stdout)
+    pipeline = Pipeline.load(run)
+    found = pipeline.evaluate(Materials(pipeline.recipe).test("held"))
+    assert (told["data"], told["lines"]) == ("held", 6)
+    assert told["scores"] == found.plain()
+    assert sum(told["statuses"].values()) >= 6
+
+
+def test_each_score_is_shown_with_its_signature(run: Path) -> None:
+    result = regard("evaluate", run, "held")
+    assert result.exit_code == 0
+    assert "held: 6 lines" in result.stdout
+    assert "bleu" in result.stdout
+    assert "nrefs:1|case:mixed" in result.stdout
+
+
+def test_two_files_and_a_table_and_a_name_score_alike(run: Path, toy: Path, tmp_path: Path) -> None:
+    sources, targets = ((toy / f"test.{side}").read_text("utf-8").splitlines() for side in ("en", "de"))
+    table, keyed = tmp_path / "test.tsv", tmp_path / "test.jsonl"
+    table.write_text("".join(f"{a}\t{b}\n" for a, b in zip(sources, targets, strict=True)), "utf-8")
+    keyed.write_text(
+        "".join(json.dumps({"source": a, "target": b}) + "\n" for a, b in zip(sources, targets, strict=True)), "utf-8"
+    )
+    given = [["held"], [toy / "test.en", toy / "test.de"], [table], [keyed]]
+    scores = [json.loads(regard("evaluate", run, *data, "--json").stdout)["scores"] for data in given]
+    assert scores == [scores[0]] * 4
+
+
+def test_outputs_are_written_one_a_line(run: Path, toy: Path, tmp_path: Path) -> None:
+    result = regard("evaluate", run, "--out", tmp_path / "out.de")
+    assert result.exit_code == 0
+    assert (tmp_path / "out.de").read_bytes() == regard("predict", run, toy / "test.en").stdout_bytes
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (["hled"], "Did you mean 'held'?"),
+        (["missing.en", "missing.de"], "No file missing.en"),
+        (["a.en", "b.de", "c.fr"], "3 files were named"),
+        (["a.txt"], "cannot tell the format"),
+    ],
+)
+def test_data_that_are_not_there_are_told(run: Path, data: list[str], told: str) -> None:
+    result = regard("evaluate", run, *data)
+    assert isinstance(result.exception, RegardError)
+    assert told in str(result.exception)
+
+
+def test_a_model_is_as_good_as_itself(run: Path) -> None:
+    result = regard("compare", run, run)
+    assert result.exit_code == 0
+    assert "By bleu they are the same." in result.stdout
+
+
+def test_a_comparison_tells_what_the_bootstrap_found(run: Path) -> None:
+    told = [json.loads(line) for line in regard("compare", run, run, "held", "--json").stdout.splitlines()]
+    assert [row["metric"] for row in told] == ["bleu", "chrf"]
+    assert all((row["delta"], row["p_value"], row["interval"]) == (0.0, 1.0, [0.0, 0.0]) for row in told)
+
+
+@pytest.mark.parametrize(
+    ("metric", "outputs", "better"),
+    [("exact", ("x", "a"), "new"), ("line_error", ("x", "a"), "new"), ("exact", ("a", "x"), "old")],
+)
+def test_the_better_one_is_named_whichever_way_a_score_points(
+    metric: str, outputs: tuple[str, str], better: str
+) -> None:
+    from regard.cli.compare import sentence
+
+    found = compare([outputs[0]] * 50, [outputs[1]] * 50, ["a"] * 50, metric)
+    worse = {"old": "new", "new": "old"}[better]
+    assert f"{better} is better than {worse} by 100.00" in sentence(found, "old", "new")

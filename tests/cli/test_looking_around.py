@@ -1,0 +1,107 @@
+"""Recipes, bundles and completion: what is there, told without loading it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from regard import bundle
+from regard.api import recipes
+from regard.cli import completing, shelf
+from regard.errors import ConfigError
+from tests.cli.toy import regard
+
+
+def test_recipes_are_listed_with_their_first_line(here: Path) -> None:
+    result = regard("recipes")
+    assert result.stdout == "toy  Word for word\n"
+
+
+def test_a_recipe_is_shown_with_its_header_and_path(here: Path) -> None:
+    result = regard("recipes", "toy")
+    assert result.stdout.splitlines() == ["recipes/toy.toml", "", "Word for word", "", "command   regard train toy"]
+    assert json.loads(regard("recipes", "toy", "--json").stdout)["path"] == "recipes/toy.toml"
+
+
+def test_the_shelf_is_what_the_api_finds(here: Path) -> None:
+    assert shelf.at_hand() == recipes.at_hand()
+    told = [line.strip() for line in shelf.header(here / "recipes" / "toy.toml")]
+    assert told == [line.strip() for line in recipes.header(here / "recipes" / "toy.toml")]
+
+
+def test_an_unknown_recipe_is_offered_the_nearest(here: Path) -> None:
+    result = regard("recipes", "tyo")
+    assert isinstance(result.exception, ConfigError)
+    assert "Did you mean 'toy'?" in str(result.exception)
+
+
+def test_where_there_is_no_recipe_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = regard("recipes")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "There is no recipe here" in result.stderr
+
+
+@pytest.mark.parametrize("words", [["recipes"], ["recipes", "toy"]])
+def test_listing_recipes_imports_no_torch(toy: Path, words: list[str]) -> None:
+    program = """
+import sys
+from regard.cli import main
+try:
+    main()
+except SystemExit:
+    pass
+print("heavy:", sorted({"torch", "numpy"} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, cwd=toy, check=True)
+    assert done.stdout.splitlines()[-1] == "heavy: []"
+
+
+def test_a_bundle_is_described_without_its_parameters(run: Path) -> None:
+    told = json.loads(regard("inspect", run, "--json").stdout)
+    counts = [parameter.shape for parameter in bundle.shapes(run / "bundle")]
+    assert told["task"] == "translation"
+    assert told["model"]["width"] == 16
+    assert told["parameters"]["all"] == told["facts"]["parameters"]
+    assert sum(told["parameters"].values()) == 2 * told["parameters"]["all"]
+    assert len(counts) > 10
+    assert told["tokenizers"][0].startswith("characters")
+    assert told["scores"]["valid"].keys() == {"bleu", "chrf"}
+    assert told["files"]["parameters.safetensors"] == (run / "bundle" / "parameters.safetensors").stat().st_size
+
+
+def test_a_description_can_be_read(run: Path) -> None:
+    told = regard("inspect", run / "bundle").stdout
+    for words in (
+        "translation",
+        "transformer width=16",
+        "encoder.embedding",
+        "characters",
+        "nrefs:1",
+        "parameters.safet",
+    ):
+        assert words in told
+
+
+def test_recipes_runs_and_settings_are_completed(here: Path, run: Path) -> None:
+    assert completing.recipes("to") == ["toy"]
+    assert "runs/x" in completing.bundles("runs/")
+    assert completing.recipes("zzz") == []
+    assert set(completing.promises("lo")) == {"looking"}
+    assert {"toy", "runs/x"} <= set(completing.targets(""))
+
+
+@pytest.mark.parametrize(("typed", "wanted"), [("toy", "model.width="), ("runs/x", "search.beams=")])
+def test_a_tab_after_set_offers_settings(here: Path, run: Path, typed: str, wanted: str) -> None:
+    words = f"regard predict {typed} --set {wanted[:7]}"
+    done = subprocess.run(
+        [sys.executable, "-m", "regard"],
+        capture_output=True,
+        text=True,
+        cwd=here,
+        env={"_REGARD_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "4", "PATH": ""},
+        check=False,
+    )
+    assert wanted in done.stdout.split()

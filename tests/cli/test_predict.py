@@ -1,0 +1,165 @@
+"""Lines in = lines out, whatever they hold."""
+
+import json
+import sys
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from regard.api import Pipeline
+from regard.cli.lines import Answers, one_by_one, streamed
+from regard.cli.lines import given as given_lines
+from regard.errors import DataError, RegardError
+from tests.cli.toy import regard
+
+NASTY = [
+    "",
+    " ",
+    "\t",
+    "the\u2028dog",
+    "a\x0bb\x0cc",
+    "\x85",
+    "\x00\x1b[31m",
+    "\r",
+    "a\rb",
+    "\ufeffx",
+    "🐕‍🦺",
+    "é" * 3,
+    "dog\r",
+]
+QUICK = ["search.beams=1", "search.longest_extra=3"]
+
+
+def bytes_out(result: object) -> bytes:
+    return result.stdout_bytes  # type: ignore[attr-defined]
+
+
+@pytest.fixture(scope="module")
+def pipeline(run: Path) -> Pipeline:
+    return Pipeline.load(run, QUICK)
+
+
+@settings(max_examples=15)
+@given(
+    st.lists(
+        st.sampled_from(NASTY)
+        | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=12),
+        min_size=1,
+    )
+)
+@example(["the dog", "\u2028", "\x85"])
+def test_every_line_gets_its_own_line(pipeline: Pipeline, texts: list[str]) -> None:
+    data = "".join(f"{text}\n" for text in texts).encode()
+    for reading in (streamed, one_by_one):
+        answers = Answers(as_json=False, tell=lambda _: None)
+        out = b"".join(answers.line(line, result) for line, result in reading(pipeline, read(data)))
+        assert out.count(b"\n") == len(texts) == answers.count
+        assert b"\r" not in out
+
+
+@given(lines=st.lists(st.binary(max_size=8).filter(lambda line: b"\n" not in line), min_size=1, max_size=8))
+@settings(max_examples=10)
+def test_bytes_that_are_no_text_get_a_line_too(pipeline: Pipeline, lines: list[bytes]) -> None:
+    data = b"x\n" + b"".join(line + b"\n" for line in lines)
+    answers = Answers(as_json=True, tell=lambda _: None)
+    out = [json.loads(answers.line(*pair)) for pair in streamed(pipeline, read(data))]
+    faults = [not decodable(line) for line in [b"x", *lines]]
+    assert [("error" in row) for row in out] == faults
+    assert answers.bad == sum(faults)
+
+
+def read(data: bytes) -> Iterator[object]:
+    """The lines of these bytes as standard input gives them."""
+    before, sys.stdin = sys.stdin, type("Input", (), {"buffer": BytesIO(data)})()  # type: ignore[assignment]
+    try:
+        yield from list(given_lines("-"))
+    finally:
+        sys.stdin = before
+
+
+def decodable(line: bytes) -> bool:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def test_lines_end_at_newlines_only(run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "in.txt"
+    lines = ["the dog", "", "a\u2028b\x0bc\x0cd\x85e", "x" * 10_000, "cat \x00\x07"]
+    file.write_bytes("\n".join(lines).encode())
+    quick = [word for change in [*QUICK, "predict.longest=2000", "predict.long=split"] for word in ("--set", change)]
+    result = regard("predict", run, file, *quick)
+    assert result.exit_code == 0
+    assert bytes_out(result).count(b"\n") == len(lines)
+    assert bytes_out(result).split(b"\n")[1] == b""
+    assert "1 of 5" in result.stderr
+
+
+def test_a_line_that_is_not_utf_8_is_named_and_leaves_with_1(run: Path) -> None:
+    result = regard("predict", run, given=b"the dog\nbad \xff\nthe cat\n")
+    assert result.exit_code == 1
+    assert bytes_out(result).split(b"\n")[1] == b""
+    assert bytes_out(result).count(b"\n") == 3
+    assert "standard input line 2: byte 0xff" in result.stderr
+    assert "1 of 3 lines are not UTF-8" in result.stderr
+
+
+def test_what_was_read_before_a_damaged_place_is_answered(run: Path, pipeline: Pipeline) -> None:
+    def lines() -> Iterator[object]:
+        yield from read(b"the dog\nthe cat\n")
+        raise DataError("line 3: damaged")
+
+    found = []
+    with pytest.raises(DataError, match="line 3"):
+        for line, _ in streamed(pipeline, lines()):
+            found.append(line.text)
+    assert found == ["the dog", "the cat"]
+
+
+def test_json_has_the_source_and_all_of_the_result(run: Path) -> None:
+    result = regard("predict", run, "--json", "--set", "search.best=2", given="the dog\nein\u2028s\n".encode())
+    rows = [json.loads(line) for line in bytes_out(result).decode().rstrip("\n").split("\n")]
+    assert [row["source"] for row in rows] == ["the dog", "ein\u2028s"]
+    assert {"text", "score", "status", "probabilities"} <= rows[0].keys()
+    assert len(rows[0]["alternatives"]) == 2
+
+
+def test_a_file_gets_what_standard_output_would(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("the dog\nred cat\n")
+    plain = regard("predict", run, tmp_path / "in.txt")
+    filed = regard("predict", run, tmp_path / "in.txt", "--out", tmp_path / "out.txt", "--verify")
+    assert (filed.exit_code, bytes_out(filed)) == (0, b"")
+    assert (tmp_path / "out.txt").read_bytes() == bytes_out(plain)
+
+
+def test_a_model_in_company_of_itself_says_the_same(run: Path) -> None:
+    alone, together = (regard("predict", run, *more, given=b"the dog\n") for more in ([], ["--with", run]))
+    assert together.exit_code == 0
+    assert bytes_out(alone) == bytes_out(together)
+
+
+def test_settings_are_changed_by_set(run: Path) -> None:
+    result = regard("predict", run, "--set", "search.longest_extra=2", "--json", given=b"the dog\n")
+    assert len(json.loads(bytes_out(result))["pieces"]) <= 2
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["predict", "{run}y"], "Did you mean 'x'?"),
+        (["predict", "{run}", "--set", "search.beam=2"], "Did you mean 'search.beams'?"),
+        (["predict", "{run}", "--set", "search.method=baem"], "beam"),
+        (["predict", "{run}", "{run}/recipe.tml"], "Did you mean 'recipe.toml'?"),
+        (["predict", "{run}", "--set", "nonsense"], "expected a setting and its value"),
+    ],
+)
+def test_what_is_not_known_is_offered_the_nearest(run: Path, words: list[str], told: str) -> None:
+    result = regard(*(word.format(run=run) for word in words))
+    assert isinstance(result.exception, RegardError)
+    assert told in str(result.exception)
