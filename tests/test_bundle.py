@@ -187,9 +187,10 @@ def damaged(content: bytes, cut: bool, place: int, flip: int) -> bytes:
 
 
 @pytest.mark.parametrize("name", FILES)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(cut=st.booleans(), place=st.integers(0, 10**5), flip=st.integers(1, 255))
 @example(cut=True, place=-1, flip=1)
+@example(cut=False, place=30, flip=1)
 @example(cut=False, place=-1, flip=0x0A ^ 0x20)
 def test_a_changed_byte_is_never_loaded(tmp_path: Path, name: str, cut: bool, place: int, flip: int) -> None:
     folder = tmp_path / "x"
@@ -198,7 +199,8 @@ def test_a_changed_byte_is_never_loaded(tmp_path: Path, name: str, cut: bool, pl
     intact = (folder / name).read_bytes()
     (folder / name).write_bytes(damaged(intact, cut, place, flip))
     try:
-        with pytest.raises(DataError, match=name):
+        # A changed format number is taken at its word.
+        with pytest.raises(DataError, match=rf"{name}|x has format|newer Regard"):
             bundle.load(folder)
         look(folder)
     finally:
@@ -458,7 +460,7 @@ def test_a_kill_at_any_step_leaves_a_whole_bundle(tmp_path: Path) -> None:
     folders = [tmp_path / str(step) / "mine" for step in range(1, 11)]
     for folder in folders:
         bundle.save(folder, toy())
-    subprocess.run([sys.executable, "-c", KILLED, *map(str, folders)], check=True, timeout=100)
+    subprocess.run([sys.executable, "-c", KILLED, *map(str, folders)], check=True, timeout=250)
     for step, folder in enumerate(folders, 1):
         if step == 8:  # between the two renames
             with pytest.raises(DataError, match=r"killed at the last moment.*rename .*\.old to .*mine") as refusal:

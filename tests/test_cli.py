@@ -1,13 +1,16 @@
 """The command as a user meets it: real processes, their output and exit codes."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
 import regard
+from regard.cli.app import app
 
 ENVIRONMENT = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120", "TERM": "dumb"}
 
@@ -38,10 +41,14 @@ main()
 """
 
 
+COMMANDS = ["train", "predict", "evaluate", "compare", "preflight", "check", "inspect", "recipes", "demo"]
+
+
 def test_help_names_the_commands() -> None:
     result = run("--help")
     assert result.returncode == 0
-    assert "demo" in result.stdout
+    for command in COMMANDS:
+        assert f" {command} " in result.stdout
     assert "--install-completion" in result.stdout
 
 
@@ -51,7 +58,7 @@ def test_the_installed_script_is_the_module() -> None:
     assert installed.stdout == run("--help").stdout
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["demo", "--help"], ["dmo"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["train", "--help"], ["predict", "--help"], ["dmo"]])
 def test_help_imports_no_torch(arguments: list[str]) -> None:
     program = f"""
 import sys
@@ -76,6 +83,15 @@ def test_demo_help_states_its_defaults() -> None:
     assert result.returncode == 0
     assert "regard-demo" in result.stdout
     assert "--seed" in result.stdout
+
+
+def test_every_command_helps_with_examples_and_without_a_flag_that_repeats_a_setting() -> None:
+    runner = CliRunner(env=ENVIRONMENT)
+    for command in COMMANDS[:-1]:
+        told = runner.invoke(app, [command, "--help"]).stdout
+        assert f"  regard {command} " in told
+        assert ("--set" in told) == (command not in ("inspect", "recipes"))
+        assert not re.search(r"--(beams?|device|width|seed|epochs|batch)\b", told)
 
 
 def test_an_unknown_command_offers_the_nearest() -> None:

@@ -1,6 +1,8 @@
 """Lines in = lines out, whatever they hold."""
 
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from io import BytesIO
@@ -11,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from regard.api import Pipeline
-from regard.cli.lines import Answers, one_by_one, streamed
+from regard.cli.lines import Answers, Given, one_by_one, streamed
 from regard.cli.lines import given as given_lines
 from regard.errors import DataError, RegardError
 from tests.cli.toy import regard
@@ -72,7 +74,7 @@ def test_bytes_that_are_no_text_get_a_line_too(pipeline: Pipeline, lines: list[b
     assert answers.bad == sum(faults)
 
 
-def read(data: bytes) -> Iterator[object]:
+def read(data: bytes) -> Iterator[Given]:
     """The lines of these bytes as standard input gives them."""
     before, sys.stdin = sys.stdin, type("Input", (), {"buffer": BytesIO(data)})()  # type: ignore[assignment]
     try:
@@ -110,15 +112,19 @@ def test_a_line_that_is_not_utf_8_is_named_and_leaves_with_1(run: Path) -> None:
     assert "1 of 3 lines are not UTF-8" in result.stderr
 
 
-def test_what_was_read_before_a_damaged_place_is_answered(run: Path, pipeline: Pipeline) -> None:
-    def lines() -> Iterator[object]:
+def test_what_was_read_before_a_damaged_place_is_answered(pipeline: Pipeline) -> None:
+    def lines() -> Iterator[Given]:
         yield from read(b"the dog\nthe cat\n")
         raise DataError("line 3: damaged")
 
     found = []
-    with pytest.raises(DataError, match="line 3"):
+
+    def collect() -> None:
         for line, _ in streamed(pipeline, lines()):
             found.append(line.text)
+
+    with pytest.raises(DataError, match="line 3"):
+        collect()
     assert found == ["the dog", "the cat"]
 
 
@@ -163,3 +169,19 @@ def test_what_is_not_known_is_offered_the_nearest(run: Path, words: list[str], t
     result = regard(*(word.format(run=run) for word in words))
     assert isinstance(result.exception, RegardError)
     assert told in str(result.exception)
+
+
+def test_a_reader_that_has_enough_ends_it_quietly(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("the dog\n" * 5000)
+    changes = ["--set", "search.longest_extra=1", "--set", "search.beams=1"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "regard", "predict", str(run), str(tmp_path / "in.txt"), *changes],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert (process.wait(timeout=120), process.stderr.read()) == (0, b"")  # type: ignore[union-attr]
+    process.stderr.close()  # type: ignore[union-attr]

@@ -104,6 +104,16 @@ def small_transformer(seed: int = 0, size: int = 12, sharpness: float = 3.0):
     return model
 
 
+def small_recurrent(seed: int = 0, size: int = 12, sharpness: float = 6.0):
+    """Reads both ways, so that what it reads last changes everything; its steps are the cheapest of all models."""
+    torch.manual_seed(seed)
+    settings = {"encoder": {"width": 16}, "decoder": {"width": 16}, "tied": "none"}
+    model = build("recurrent", settings, Vocabulary(size, size, BEGIN, END)).eval()
+    with torch.no_grad():
+        model.output.readout.weight.mul_(sharpness)
+    return model
+
+
 def every_output(
     model: Markov, source: Tensor, longest: int, penalty: str | dict
 ) -> list[tuple[float, tuple[int, ...]]]:

@@ -36,6 +36,15 @@ def test_an_unknown_backend_is_refused_with_the_nearest() -> None:
         list(fit(toy.learner(), toy.batches((0, 0)), lambda: {"loss": 0.0}, FitSettings(compile="inducter")))
 
 
+def test_a_backend_that_cannot_compile_the_model_is_told_as_a_setting() -> None:
+    taught = toy.learner()
+    taught.model[1] = torch.nn.ReLU()
+    settings = FitSettings(updates=1, compile="relu_compile_error_TESTING_ONLY")
+    with pytest.raises(ConfigError, match=r"torch cannot compile this model.*Set compile = false"):
+        list(fit(taught, toy.batches((0, 0)), lambda: {"loss": 0.0}, settings))
+    assert taught.model._compiled_call_impl is None
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_the_default_backend_learns_the_same_to_rounding() -> None:

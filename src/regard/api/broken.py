@@ -1,7 +1,13 @@
 """A promise that did not hold, and the comparisons that find it."""
 
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
 import torch
 from torch import Tensor
+
+# What is compared of a part (its kind, name and settings), in words; or it raises.
+Clause: TypeAlias = Callable[[str, str, Mapping[str, Any]], str]
 
 # What rounding may change in single precision, relative to the largest number where that is above one.
 ROUNDING = 1e-5

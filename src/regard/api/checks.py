@@ -44,7 +44,7 @@ PROMISES: dict[str, Promise] = {
 
 
 def check(target: Path, promise: str | None = None, changes: Iterable[str] = ()) -> list[Finding]:
-    """Whether a bundle (or the one in a run) or a recipe keeps its promises, or the one named, and any own parts theirs.
+    """Whether a bundle, a run or a recipe keeps the promise named, or all of them and own parts their contracts.
 
     A recipe is trained for a few updates on a few of its lines, in a temporary folder.
     """
@@ -58,18 +58,14 @@ def check(target: Path, promise: str | None = None, changes: Iterable[str] = ())
     return found if promise else [*found, *_own()]
 
 
-def _on_bundle(
-    target: Path, asked: dict[str, Promise], changes: tuple[str, ...], folder: Path
-) -> list[Finding]:
+def _on_bundle(target: Path, asked: dict[str, Promise], changes: tuple[str, ...], folder: Path) -> list[Finding]:
     needing = [name for name, each in asked.items() if each.model is None]
     if needing == list(asked):
         raise ConfigError(f"{needing[0]} is proven by training; name a recipe instead of the bundle {target}.")
     return _on_model(subject(inside(target), changes, folder), asked)
 
 
-def _on_recipe(
-    target: Path, asked: dict[str, Promise], changes: tuple[str, ...], folder: Path
-) -> list[Finding]:
+def _on_recipe(target: Path, asked: dict[str, Promise], changes: tuple[str, ...], folder: Path) -> list[Finding]:
     recipe = shortened(recipes.read(target, changes), folder)
     found = [
         _judged(name, each, lambda each=each: each.recipe(recipe, folder))  # type: ignore[misc]
@@ -100,5 +96,9 @@ def _own() -> list[Finding]:
     """The contracts of the parts that were added with --extend."""
     parts = own_parts()
     found = [finding for kind, name in parts if kind in CONTRACTS for finding in contract(kind, name)]
-    rest = [Finding("note", str(part), "there is no contract for this kind.") for part in parts if part.kind not in CONTRACTS]
+    rest = [
+        Finding("note", str(part), "there is no contract for this kind.")
+        for part in parts
+        if part.kind not in CONTRACTS
+    ]
     return [*found, *rest]

@@ -4,12 +4,12 @@ A clause takes the part's name and its settings. It returns what was compared, o
 wrong, or whatever the part itself raises.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 
-from regard.api.broken import Broken
+from regard.api.broken import Broken, Clause
 from regard.api.contracts_attention import ATTENTION, EMBEDDING
 from regard.api.contracts_metrics import METRIC
 from regard.api.contracts_models import MODEL, reads
@@ -17,8 +17,6 @@ from regard.api.contracts_tasks import TASK
 from regard.api.findings import Finding
 from regard.attention import POSITIONS
 from regard.errors import ConfigError, unknown
-
-Clause = Callable[[str, str, Mapping[str, Any]], str]
 
 CONTRACTS: dict[str, dict[str, Clause]] = {
     "score": ATTENTION,

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard.api.broken import near, require, same
+from regard.api.broken import Clause, near, require, same
 from regard.attention import POSITIONS, Mechanism, MechanismSettings, Sizes, record
 from regard.config import make
 
@@ -89,22 +89,27 @@ def gradients(kind: str, name: str, options: Mapping[str, Any]) -> str:
     own = getattr(made, kind)
     for parameter, value in own.named_parameters():
         if value.requires_grad:
-            require(value.grad is not None and bool(value.grad.any()), f"{parameter} gets no gradient, so never learns.")
-            require(value.grad is not None and bool(value.grad.isfinite().all()), f"{parameter}: no finite gradient.")
+            grad = torch.zeros(()) if value.grad is None else value.grad
+            require(bool(grad.any()), f"{parameter} gets no gradient, so it never learns.")
+            require(bool(grad.isfinite().all()), f"{parameter} gets a gradient that is no number.")
     got = [leaf.grad for leaf in (leaves.query, leaves.keys) if leaf.grad is not None]
     require(all(bool(grad.isfinite().all()) for grad in got), "queries or keys get a gradient that is no number.")
-    require(any(bool(grad.any()) for grad in got), "neither queries nor keys get a gradient: nothing learns where to look.")
+    require(
+        any(bool(grad.any()) for grad in got), "neither queries nor keys get a gradient: nothing learns where to look."
+    )
     return f"{sum(1 for _ in own.parameters())} tensors of its own, queries and keys: all finite and some not zero"
 
 
 def stepwise(kind: str, name: str, options: Mapping[str, Any]) -> str:
     made, given = mechanism(kind, name, options), asked()
-    memory, history, steps = made.remember(given.keys, given.values, given.real), None, []
+    memory, history = made.remember(given.keys, given.values, given.real), None
+    steps: list[Tensor] = []
     with torch.no_grad():
         for place in range(QUERIES):
             query_BH1E, at = given.query[:, :, place : place + 1], range(place, place + 1)
             attended = made(query_BH1E, memory, at=at, history=history)
-            history, steps = attended.history, [*steps, attended.context]
+            history = attended.history
+            steps.append(attended.context)
         off = near(torch.cat(steps, 2), context(made, given), "step by step against all at once")
     return f"{QUERIES} steps against all at once: largest difference {off:.1e}"
 
@@ -142,8 +147,8 @@ def embedded(kind: str, name: str, options: Mapping[str, Any]) -> str:
     return f"{KEYS} positions: shape right, finite; a part at its own positions is off by {off:.1e}"
 
 
-EMBEDDING = {"positions are added to embeddings": embedded}
-ATTENTION = {
+EMBEDDING: dict[str, Clause] = {"positions are added to embeddings": embedded}
+ATTENTION: dict[str, Clause] = {
     "right shape, finite": shape,
     "deterministic": deterministic,
     "padding changes nothing": padding,

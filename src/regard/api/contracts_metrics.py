@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.api.broken import require
+from regard.api.broken import Clause, require
 from regard.metrics import Metric, metric, score
 
 RIGHT = (
@@ -51,7 +51,9 @@ def additive(kind: str, name: str, options: Mapping[str, Any]) -> str:
 def orderless(kind: str, name: str, options: Mapping[str, Any]) -> str:
     measure = chosen(name, options)
     found, turned = value(measure, MIXED), value(measure, MIXED[::-1], RIGHT[::-1])
-    require(math.isclose(found, turned, rel_tol=1e-9, abs_tol=1e-9), f"{found} in one order of lines, {turned} in another.")
+    require(
+        math.isclose(found, turned, rel_tol=1e-9, abs_tol=1e-9), f"{found} in one order of lines, {turned} in another."
+    )
     require(found == value(measure, MIXED), "asked twice, another value.")
     return f"{found:.4g} in either order of lines, and when asked again"
 
@@ -63,7 +65,7 @@ def signed(kind: str, name: str, options: Mapping[str, Any]) -> str:
     return str(found)
 
 
-METRIC = {
+METRIC: dict[str, Clause] = {
     "perfect outputs give the best value": best,
     "a line's numbers do not depend on other lines": additive,
     "the order of lines does not matter": orderless,

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from pydantic import BaseModel
 from torch import Tensor, nn
 
-from regard.api.broken import near, require, same
+from regard.api.broken import Clause, near, require, same
 from regard.attention import reach, record, taps
 from regard.errors import ConfigError
 from regard.models import MODELS, Vocabulary, build
@@ -124,7 +124,9 @@ def padding(kind: str, name: str, options: Mapping[str, Any]) -> str:
     model, given = made(name, options), pairs()
     real_BS = nn.functional.pad(given.real, (0, 3))
     garbage_BS = torch.randint(0, PIECES, real_BS.shape)
-    padded = replace(given, real=real_BS, source=torch.where(real_BS, nn.functional.pad(given.source, (0, 3)), garbage_BS))
+    padded = replace(
+        given, real=real_BS, source=torch.where(real_BS, nn.functional.pad(given.source, (0, 3)), garbage_BS)
+    )
     with torch.no_grad():
         expected_BTV = whole(model, given)
         off = near(whole(model, padded), expected_BTV, "with more padding and other pieces in it")
@@ -190,7 +192,7 @@ def learns(kind: str, name: str, options: Mapping[str, Any]) -> str:
     return f"8 strings to be copied: loss {before:.2f} before, {after:.2f} after {UPDATES} updates"
 
 
-MODEL = {
+MODEL: dict[str, Clause] = {
     "log-probabilities are those of a distribution": distribution,
     "stepwise = whole": stepwise,
     "a batch is its texts alone": company,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from regard.api.broken import require
+from regard.api.broken import Clause, require
 from regard.tasks import TASKS
 
 
@@ -11,7 +11,9 @@ def described(kind: str, name: str, options: Mapping[str, Any]) -> str:
     task = TASKS[name]
     fields = task.fields
     told = f"fields = {fields!r}"
-    require(isinstance(fields, tuple) and all(isinstance(field, str) for field in fields), f"{told}: no tuple of names.")
+    require(
+        isinstance(fields, tuple) and all(isinstance(field, str) for field in fields), f"{told}: no tuple of names."
+    )
     require(len(fields) >= 2, f"{told}: a task needs something to read, and last what is to be predicted.")
     require(len(set(fields)) == len(fields), f"{told}: a field is named twice.")
     return f"{told}, the last to be predicted"
@@ -25,4 +27,4 @@ def settings(kind: str, name: str, options: Mapping[str, Any]) -> str:
     return f"{len(fields)} groups of settings, all but {', '.join(needed)} with defaults"
 
 
-TASK = {"says what it reads and predicts": described, "its settings have defaults": settings}
+TASK: dict[str, Clause] = {"says what it reads and predicts": described, "its settings have defaults": settings}

@@ -52,11 +52,11 @@ def stored(path: Path, settings: CorpusSettings, rows: Iterable[Fields]) -> Corp
     lines = [json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows]
     with write_atomically(path) as file:
         file.write("".join(lines).encode())
-    kept = {"languages": settings.languages, "weight": settings.weight, "blank": settings.blank}
-    return CorpusSettings(path=str(path), columns={name: name for name in settings.fields}, **kept)
+    kept = settings.model_dump(include={"languages", "weight", "blank"})
+    return CorpusSettings.read({"path": str(path), "columns": {name: name for name in settings.fields}, **kept})
 
 
-def first(corpus: Corpus, count: int) -> list[Fields]:
+def first(corpus: Corpus, count: int) -> Sequence[Fields]:
     """The fields of its first rows."""
     rows = [row.fields for row in islice(corpus, count)]
     if not rows:

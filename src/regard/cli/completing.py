@@ -4,8 +4,7 @@ import tomllib
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-
-import typer
+from typing import Any, Protocol, runtime_checkable
 
 from regard.cli import shelf
 
@@ -33,9 +32,20 @@ def promises(incomplete: str) -> list[str]:
     return []
 
 
-def settings(context: typer.Context, incomplete: str) -> list[str]:
+@runtime_checkable
+class Typed(Protocol):
+    """What has been typed so far."""
+
+    params: dict[str, Any]
+    args: list[str]
+
+
+# The name `ctx` is how typer knows what to give: its own context class is not what it passes here.
+def settings(ctx: Typed, incomplete: str) -> list[str]:
     """The settings that stand in the recipe or bundle already typed; a bundle's recipe has them all."""
-    typed = next((context.params[name] for name in ("recipe", "folder", "target") if context.params.get(name)), None)
+    # An option still without its value leaves the words before it unread.
+    words = [ctx.params.get(name) for name in ("recipe", "folder", "target")] + ctx.args
+    typed = next(filter(None, words), None)
     if typed is None:
         return []
     with suppress(OSError, ValueError):

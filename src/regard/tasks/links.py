@@ -82,7 +82,8 @@ def _recorded(model: Any, places: Sequence[str], examples: list[dict[str, Any]])
     return list(torch.cat(layer(seen), 1).float().cpu().numpy())
 
 
-def _inner(weights: Float[np.ndarray, "T S"], opening: int, example: dict[str, Any]) -> Float[np.ndarray, "T S"]:
+def _inner(weights: Float[np.ndarray, "T S"], opening: int, example: dict[str, Any]) -> Float[np.ndarray, "_ _"]:
+    """Without padding, ends and what was put before the source."""
     return weights[: len(example["target"]) - 1, opening : len(example["source"]) - 1]
 
 

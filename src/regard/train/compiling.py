@@ -34,11 +34,11 @@ class Compiled:
         self.model._compiled_call_impl = self._call
         try:
             yield
-        except torch._dynamo.exc.BackendCompilerFailed as error:
-            reason = str(error).strip().splitlines()[0]
+        except torch._dynamo.exc.TorchDynamoException as error:
+            reason = str(error).strip().splitlines()[0].removesuffix(".")
             raise ConfigError(
-                f"compile = {self.backend!r} fails on this machine: {reason} Install a C++ compiler, or set "
-                "compile = false."
+                f"compile = {self.backend!r}: torch cannot compile this model on this machine ({reason}). "
+                "Set compile = false; nothing else changes."
             ) from error
         finally:
             self.model._compiled_call_impl = before

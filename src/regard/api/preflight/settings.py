@@ -1,0 +1,103 @@
+"""Settings: does everything a recipe names exist, fit together, and mean what it says?"""
+
+from collections.abc import Mapping, Sequence
+
+from regard.api.devices import device
+from regard.api.preflight.report import Notes
+from regard.api.preflight.texts import Texts
+from regard.config import Part, make
+from regard.data import CLEANERS
+from regard.errors import nearest
+from regard.metrics import metric, score
+from regard.tasks import TASKS, Recipe
+from regard.text.patterns import starts_cjk
+from regard.train import SCHEDULES, optimizers
+
+SAMPLE = 200
+
+
+def look_at_settings(recipe: Recipe, notes: Notes) -> None:
+    """The model, optimizer and schedule are made once from a vocabulary of a few words; metrics are looked up."""
+    with notes.watching("device"):
+        notes.add("ok", "device", f"{device(recipe.device)}")
+    with notes.watching("model"):
+        task = TASKS[recipe.task].learn(recipe, _words(TASKS[recipe.task].fields))
+        model = task.model()
+        notes.add("ok", "model", f"{recipe.model.name} can be built as it is set")
+        with notes.watching("optimizer"):
+            optimizers.build(recipe.optimizer, model)
+    with notes.watching("schedule"):
+        make("schedule", SCHEDULES, recipe.optimizer.schedule, recipe.optimizer.rate, recipe.train.updates)
+    for step in recipe.data.cleaning:
+        with notes.watching("cleaning"):
+            make("cleaning step", CLEANERS, step, lambda: ())
+    for part in (*recipe.metrics, *recipe.validation.metrics):
+        with notes.watching("metrics"):
+            metric(part)
+    _look_at_watch(recipe, notes)
+
+
+def _words(fields: Sequence[str]) -> list[dict[str, str]]:
+    """A little text with nothing in common between the fields, so that their vocabularies differ."""
+    return [{name: " ".join(f"{name}{number}" for number in range(place + 2)) for place, name in enumerate(fields)}]
+
+
+def _look_at_watch(recipe: Recipe, notes: Notes) -> None:
+    """The score that decides which update is best is there, and turned the right way."""
+    watch, higher = recipe.train.watch, recipe.train.higher
+    names = {part.name: part for part in recipe.validation.metrics}
+    if watch != "loss" and watch not in names:
+        known = ", ".join(["loss", *names])
+        notes.add(
+            "error",
+            "watch",
+            f"train.watch = {watch!r} is not measured during training; there are: {known}."
+            f"{nearest(watch, ['loss', *names])} Add it to validation.metrics, or watch another.",
+        )
+        return
+    with notes.watching("watch"):
+        better = False if watch == "loss" else metric(names[watch]).higher_is_better
+        if better != higher:
+            kind = "the higher the better" if better else "the lower the better"
+            notes.add(
+                "error",
+                "watch",
+                f"train.watch = {watch!r} is {kind}, but train.higher = {str(higher).lower()}: the worst update would "
+                f"be kept as the best. Set train.higher = {str(better).lower()}.",
+            )
+
+
+def look_at_metrics(recipe: Recipe, texts: Texts, notes: Notes) -> None:
+    """Every metric can be computed on this language: validation scored against itself is as good as can be."""
+    wanted = [row[texts.fields[-1]] for row in texts.valid[:SAMPLE]]
+    if not wanted:
+        return
+    told = []
+    for part in dict.fromkeys([*map(str, recipe.metrics), *map(str, recipe.validation.metrics)]):
+        chosen = next(each for each in (*recipe.metrics, *recipe.validation.metrics) if str(each) == part)
+        with notes.watching("metrics"):
+            told.append(f"{part} {score(wanted, wanted, chosen).value:.4g}")
+            _look_at_language(chosen, wanted, recipe.data.valid.languages, texts.fields[-1], notes)
+    notes.add(
+        "ok", "metrics", f"{len(wanted)} validation lines against themselves: {', '.join(told) or 'none asked for'}"
+    )
+
+
+def _look_at_language(
+    part: Part, wanted: Sequence[str], languages: Mapping[str, str], field: str, notes: Notes
+) -> None:
+    chinese = sum(map(starts_cjk, wanted)) > len(wanted) / 2
+    if part.name == "bleu" and chinese and part.options.get("tokenizer", "13a") not in ("zh", "char"):
+        notes.add(
+            "warning",
+            "metrics",
+            "bleu counts words between spaces, and the references are written without; set "
+            'metrics = [{ name = "bleu", tokenizer = "zh" }].',
+        )
+    said, known = part.options.get("language"), languages.get(field)
+    if said and known and said != known:
+        notes.add(
+            "warning",
+            "metrics",
+            f"{part} cuts by the rules of {said!r}, but the corpus says its {field} is {known!r}; make them the same.",
+        )

@@ -1,0 +1,112 @@
+"""Files: are they there, can every line be read, what do reading and cleaning leave out?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from regard.api.materials import Materials
+from regard.api.preflight.report import Notes
+from regard.data import Corpus, CorpusSettings
+from regard.errors import DataError
+from regard.tasks import TASKS, Recipe
+
+Fields = dict[str, str]
+
+# So many lines of a corpus are read; of a longer one the rest is taken to be like them.
+MOST = 100_000
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The rows of each corpus, as far as they were read, and how much of the training data that is."""
+
+    fields: tuple[str, ...]
+    train: list[list[Fields]]
+    valid: list[Fields]
+    test: dict[str, list[Fields]]
+    share: float
+
+    @property
+    def training(self) -> list[Fields]:
+        return [row for rows in self.train for row in rows]
+
+
+def look_at_files(recipe: Recipe, notes: Notes) -> Texts | None:
+    """Every corpus read, bad lines named; None where training or validation cannot be."""
+    materials: Materials | None = None
+    with notes.watching("data"):
+        materials = Materials(recipe)
+    if materials is None:
+        return None
+    read = [_train(corpus, number, notes) for number, corpus in enumerate(materials.train)]
+    valid = _held_out(materials.corpus(recipe.data.valid), "valid", notes)
+    test = {name: _test(materials, name, settings, notes) for name, settings in recipe.data.test.items()}
+    train = [rows for rows, _ in read]
+    if not all(train) or not valid:
+        return None
+    share = min(share for _, share in read)
+    if share < 1:
+        notes.add(
+            "note",
+            "sample",
+            f"Only the first {MOST:,} lines of a corpus are looked at here, {share:.0%} of the largest; the tokenizer "
+            "is learned from them alone, and what is told of batches and minutes is carried over to all.",
+        )
+    return Texts(TASKS[recipe.task].fields, train, valid, test, share)
+
+
+def _train(corpus: Corpus, number: int, notes: Notes) -> tuple[list[Fields], float]:
+    """The rows of a training corpus, and which share of it they are."""
+    name = f"train {number + 1}" if number else "train"
+    asked = corpus.policy
+    rows: list[Fields] = []
+    # Read to the end whatever the policy: all bad lines are worth more than the first.
+    lenient = Corpus(corpus.settings, "skip", corpus.cleaning, corpus.held_out)
+    lenient.paths = corpus.paths
+    with notes.watching(name):
+        rows = [row.fields for row in islice(lenient, MOST)]
+        _tell(lenient, asked, name, notes)
+    return rows, lenient.meter.share if len(rows) == MOST else 1.0
+
+
+def _tell(corpus: Corpus, policy: str, name: str, notes: Notes) -> None:
+    counts = corpus.counts
+    bad = {reason: left for reason, left in counts.left_out.items() if reason not in _steps(corpus)}
+    if not counts.kept:
+        raise DataError(f"{corpus}: no line is left to learn from.\n{counts}")
+    if bad and policy == "stop":
+        told = "; ".join(f"{left.count:,} {reason} ({', '.join(left.places)})" for reason, left in bad.items())
+        text = f"{corpus}: bad lines: {told}. Mend them, or set data.policy = skip to leave them out and count them."
+        notes.add("error", name, text)
+    else:
+        notes.add("warning" if bad else "ok", name, f"{corpus}: {counts}")
+
+
+def _steps(corpus: Corpus) -> set[str]:
+    return {part.name for part in corpus.cleaning}
+
+
+def _held_out(corpus: Corpus, name: str, notes: Notes) -> list[Fields]:
+    rows: list[Fields] = []
+    with notes.watching(name):
+        rows = [row.fields for row in islice(corpus, MOST)]
+        if not rows:
+            raise DataError(f"{corpus}: there is no line in it; validation needs at least one.")
+        notes.add("ok", name, f"{corpus}: {len(rows):,} lines")
+    return rows
+
+
+def _test(materials: Materials, name: str, settings: CorpusSettings, notes: Notes) -> list[Fields]:
+    """The rows of a test corpus; one that is not there yet is no obstacle to training."""
+    corpus, inner = materials.corpus(settings), Notes(lambda _: None)
+    rows = _held_out(corpus, f"test {name}", inner)
+    for finding in inner.findings:
+        told = (
+            f"{finding.text} It is not needed before `regard evaluate`." if finding.level == "error" else finding.text
+        )
+        notes.add("warning" if finding.level == "error" else finding.level, finding.name, told)
+    return rows
+
+
+def field(rows: Sequence[Fields], name: str) -> list[str]:
+    return [row[name] for row in rows]

@@ -1,0 +1,152 @@
+"""`regard check`: promises are proven on a user's own model, and a model that breaks one is found out."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+import torch
+from torch import Tensor, nn
+
+from regard.api import Pipeline, checks_bundle, checks_inside
+from regard.api.broken import Broken
+from regard.api.checks import PROMISES, check
+from regard.api.checks_bundle import Subject, subject
+from regard.attention import taps
+from regard.errors import ConfigError
+from regard.models import MODELS, Transformer
+from tests.api.toy import recipe
+
+
+@pytest.fixture(scope="module")
+def given(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Subject:
+    return subject(run / "bundle", (), tmp_path_factory.mktemp("work"))
+
+
+@pytest.fixture
+def fresh(run: Path, tmp_path: Path) -> Subject:
+    """One that a test may spoil."""
+    return subject(run / "bundle", ("search.method=greedy",), tmp_path)
+
+
+def spoiled(made: Subject, place: str, change: Callable[[nn.Module, Tensor], Tensor]) -> Subject:
+    """The subject with what one of its modules puts out changed."""
+    made.pipeline.model.get_submodule(place).register_forward_hook(lambda module, _, out: change(module, out))
+    return made
+
+
+def toy(folder: Path, **other: Any) -> Path:
+    path = folder / "toy.toml"
+    path.write_text(tomli_w.dumps(recipe(folder / "data", **other)))
+    return path
+
+
+def test_a_bundle_keeps_every_promise_that_needs_no_training(run: Path) -> None:
+    state = torch.get_rng_state()
+    found = check(run)
+    assert [finding.name for finding in found] == [name for name, promise in PROMISES.items() if promise.model]
+    assert all(finding.kept for finding in found), found
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_a_recipe_keeps_the_promise_of_resuming_and_nothing_is_left_behind(tmp_path: Path) -> None:
+    path = toy(tmp_path)
+    before = {each.name for each in tmp_path.iterdir()}
+    (found,) = check(path, "resume")
+    assert found.kept
+    assert "bit for bit" in found.text
+    assert {each.name for each in tmp_path.iterdir()} == before
+
+
+def test_a_recipe_is_trained_a_little_for_a_promise_about_the_model(tmp_path: Path) -> None:
+    (found,) = check(toy(tmp_path), "masks", ["search.method=greedy"])
+    assert found.kept
+    assert found.name == "masks"
+
+
+def test_an_unknown_promise_is_answered_with_the_nearest(run: Path) -> None:
+    with pytest.raises(ConfigError, match="Did you mean 'looking'"):
+        check(run, "lookin")
+
+
+def test_resuming_cannot_be_proven_on_a_bundle(run: Path) -> None:
+    with pytest.raises(ConfigError, match="name a recipe"):
+        check(run, "resume")
+
+
+def test_a_bundle_whose_golden_outputs_are_not_its_own_is_found_out(given: Subject, tmp_path: Path) -> None:
+    golden = [{**given.pipeline.golden[0], "text": "something else"}]
+    replace(given.pipeline, golden=golden).save(tmp_path / "bundle")
+    (found,) = check(tmp_path / "bundle", "round_trip")
+    assert not found.kept
+    assert "something else" in found.text
+
+
+def test_lines_of_validation_are_used_where_they_are_at_hand_and_not_missed_where_not(run: Path, tmp_path: Path) -> None:
+    golden = len(Pipeline.load(run).golden)
+    assert len(subject(run / "bundle", (), tmp_path).rows) > golden
+    assert len(subject(run / "bundle", ["data.root=nowhere"], tmp_path).rows) == golden
+
+
+def test_a_model_that_hears_its_neighbours_is_found_out(fresh: Subject) -> None:
+    made = spoiled(fresh, "encoder", lambda _, out: out + 3 * out.mean((0, 1), keepdim=True) * len(out))
+    with pytest.raises(Broken):
+        checks_bundle.batch(made)
+    with pytest.raises(Broken, match="padding"):
+        checks_inside.masks(made)
+
+
+def test_a_model_that_sees_the_future_is_found_out(fresh: Subject) -> None:
+    made = spoiled(fresh, "embedding", lambda _, out: out + out.mean(1, keepdim=True))
+    with pytest.raises(Broken, match="after it"):
+        checks_inside.masks(made)
+
+
+def test_a_model_that_changes_when_watched_is_found_out(fresh: Subject) -> None:
+    place = next(name for name in taps(fresh.pipeline.model) if name.endswith("context"))
+    made = spoiled(fresh, place, lambda tap, out: out + 0.1 * len(tap.watches))
+    with pytest.raises(Broken, match="watched"):
+        checks_inside.looking(made)
+
+
+@dataclass(frozen=True)
+class Dropping(Pipeline):
+    """A pipeline that forgets empty lines."""
+
+    def predict(self, inputs: Any) -> list[Any]:
+        return [result for result in super().predict(inputs) if result.text]
+
+
+def test_a_pipeline_that_drops_lines_is_found_out(given: Subject) -> None:
+    dropping = Dropping(**{name: getattr(given.pipeline, name) for name in given.pipeline.__dataclass_fields__})
+    with pytest.raises(Broken, match="inputs gave"):
+        checks_bundle.lines(replace(given, pipeline=dropping))
+
+
+class Forgetful(Transformer):
+    """Counts its calls where no checkpoint looks."""
+
+    calls = 0
+
+    def forward(self, source: Tensor, target: Tensor, real: Tensor | None = None) -> Any:
+        Forgetful.calls += 1
+        found = super().forward(source, target, real)
+        return replace(found, hidden=found.hidden * (1 + 0.01 * Forgetful.calls))
+
+
+def test_a_model_with_state_outside_its_parameters_does_not_resume(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(MODELS, "forgetful", Forgetful)
+    toy_model = {"name": "forgetful", "width": 16, "layers": 1, "attention": {"heads": 2}}
+    (found,) = check(toy(tmp_path, model=toy_model), "resume")
+    assert not found.kept
+    assert "not the same bits" in found.text
+
+
+def test_a_moved_run_is_checked_like_any_other(run: Path, tmp_path: Path) -> None:
+    shutil.copytree(run / "bundle", tmp_path / "moved")
+    assert check(tmp_path / "moved", "round_trip")[0].kept

@@ -1,0 +1,162 @@
+"""A loaded model: what it answers, alone and in company, however long or odd the text."""
+
+import itertools
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.api import Materials, Pipeline, load
+from regard.errors import ConfigError, DataError, RequestError
+
+TEXTS = ["He reads a book.", "Peter bought a gray scarf for his grandfather yesterday.", "", "Zug", "Is it?", "  "]
+
+
+def test_every_input_gives_one_output_in_order(model: Pipeline) -> None:
+    results = model.predict(TEXTS)
+    assert len(results) == len(TEXTS)
+    assert [result.text for result in results] == [model.predict([text])[0].text for text in TEXTS]
+    assert results[2].status == results[5].status == ("empty",)
+
+
+def test_alone_is_as_in_company(model: Pipeline) -> None:
+    texts = [row.fields["source"] for row in Materials(model.recipe).test("test")]
+    together = model.predict(texts)
+    for rows in (1, 3):
+        apart = model.with_settings(f"predict.rows={rows}").predict(texts)
+        assert [one.text for one in apart] == [one.text for one in together]
+        assert all(abs(a.score - b.score) < 1e-4 for a, b in zip(apart, together, strict=True))
+
+
+@settings(max_examples=15)
+@given(st.lists(st.text(max_size=60), max_size=5))
+def test_whatever_comes_in_something_comes_out(model: Pipeline, texts: list[str]) -> None:
+    quick = model.with_settings("search.method=greedy", "search.longest_factor=0", "search.longest_extra=3")
+    assert len(quick.predict(texts)) == len(texts)
+
+
+def test_a_long_text_is_split_and_says_so_or_is_refused(model: Pipeline) -> None:
+    text = "Peter bought a scarf. " * 40
+    [split] = model.predict([text])
+    assert "split" in split.status
+    with pytest.raises(RequestError, match="is longer than"):
+        model.with_settings("predict.long=refuse").predict([text])
+
+
+def test_a_long_text_loses_no_sentence(model: Pipeline) -> None:
+    sentence = "Peter bought a gray scarf."
+    [alone] = model.predict([sentence])
+    few = model.with_settings(f"predict.longest={len(model.task.sides.source.encode(sentence).ids)}")
+    [split] = few.predict([" ".join([sentence] * 7)])
+    assert split.text == " ".join([alone.text] * 7)
+
+
+def test_probabilities_belong_to_pieces_and_the_score_is_their_mean(model: Pipeline) -> None:
+    from math import log
+
+    [result] = model.predict(["He reads a book."])
+    told = result.plain()
+    counted = len(told["pieces"]) + ("complete" in told["status"])
+    assert len(told["probabilities"]) == counted
+    assert told["score"] == pytest.approx(sum(map(log, told["probabilities"])) / counted, abs=1e-5)
+
+
+def test_the_n_best_come_best_first(model: Pipeline) -> None:
+    [result] = model.with_settings("search.best=3").predict(["He reads a book."])
+    scores = [one["score"] for one in result.plain()["alternatives"]]
+    assert len(scores) == 3
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_alignments_are_spans_of_both_texts_and_pharaoh_pairs(model: Pipeline) -> None:
+    source = "He reads a red book."
+    [result] = model.with_settings("predict.alignment=true").predict([source])
+    told = result.plain()
+    for (start, end), (first, last), weight in told["links"]:
+        assert source[start:end].strip()
+        assert result.text[first:last].strip()
+        assert 0 < weight <= 1 + 1e-6
+    assert len(told["alignment"].split()) == len(told["links"])
+    assert all(int(pair.split("-")[0]) < len(source.split()) for pair in told["alignment"].split())
+
+
+def test_tags_and_placeholders_survive(model: Pipeline) -> None:
+    [result] = model.with_settings("predict.marks=true").predict(
+        ["<b>Peter</b> bought {count} scarves at https://a.b/c ."]
+    )
+    for mark in ("<b>", "</b>", "{count}", "https://a.b/c"):
+        assert result.text.count(mark) == 1
+    assert result.text.index("<b>") < result.text.index("</b>")
+
+
+def test_a_glossary_is_kept_and_receipted(model: Pipeline, tmp_path: Path) -> None:
+    (tmp_path / "terms.tsv").write_text("book\tBuch\nscarf\tSchal\n", "utf-8")
+    kept = model.with_settings(f"predict.glossary={tmp_path / 'terms.tsv'}", "search.longest_extra=20")
+    [result] = kept.predict(["He reads a book."])
+    [item] = result.plain()["glossary"]
+    assert item["source"] == "book"
+    assert item["found"] == "Buch"
+    assert "Buch" in result.text
+
+
+def test_a_forced_prefix_begins_the_output(model: Pipeline) -> None:
+    [result] = model.predict([{"source": "He reads a book.", "prefix": "Peter hat"}])
+    assert result.text.startswith("Peter hat")
+
+
+def test_simultaneous_translation_tells_how_late_it_is(model: Pipeline) -> None:
+    [late] = model.with_settings("predict.simultaneous.words=100").predict(["He reads a red book."])
+    [early] = model.with_settings("predict.simultaneous.words=1").predict(["He reads a red book."])
+    assert late.latency.average_proportion == 1.0
+    assert early.latency.average_lagging < late.latency.average_lagging
+
+
+def test_what_is_settled_is_never_taken_back(model: Pipeline) -> None:
+    *growing, result = list(model.settle("Peter bought a gray scarf for his grandfather yesterday."))
+    assert growing
+    assert all(isinstance(text, str) for text in growing)
+    assert all(later.startswith(earlier) for earlier, later in itertools.pairwise(growing))
+    assert (
+        result.text
+        == growing[-1]
+        == model.predict(["Peter bought a gray scarf for his grandfather yesterday."])[0].text
+    )
+
+
+def test_the_coverage_penalty_looks_without_a_trace(model: Pipeline) -> None:
+    covering = model.with_settings("search.coverage=0.2")
+    assert [one.text for one in covering.predict(TEXTS)] == [covering.predict([text])[0].text for text in TEXTS]
+
+
+def test_an_ensemble_of_one_model_twice_is_that_model(model: Pipeline, run: Path) -> None:
+    twice = model.ensemble([load(run)])
+    assert [one.text for one in twice.predict(TEXTS)] == [one.text for one in model.predict(TEXTS)]
+
+
+def test_samples_depend_on_the_text_and_the_seed_alone(model: Pipeline) -> None:
+    sampling = model.with_settings("search.method=sample")
+    together = sampling.predict(TEXTS)
+    assert [one.text for one in together] == [sampling.predict([text])[0].text for text in TEXTS]
+    assert [one.text for one in together] != [
+        one.text for one in model.with_settings("search.method=sample", "search.seed=1").predict(TEXTS)
+    ]
+
+
+def test_evaluation_carries_the_signature(model: Pipeline) -> None:
+    judged = model.evaluate(Materials(model.recipe).test("test"))
+    assert "tok:13a" in judged.plain()["bleu"]["signature"]
+    assert len(judged.results) == 20
+
+
+def test_golden_outputs_are_checked(model: Pipeline, run: Path) -> None:
+    from dataclasses import replace
+
+    wrong = replace(model, golden=[{"input": {"source": "He reads."}, "text": "Unsinn"}])
+    with pytest.raises(DataError, match="does not do what it did"):
+        wrong.verify(model.recipe)
+
+
+def test_unknown_settings_are_refused_with_the_nearest(model: Pipeline) -> None:
+    with pytest.raises(ConfigError, match=r"search\.beam.*search\.beams"):
+        model.with_settings("search.beam=3")

@@ -1,0 +1,153 @@
+"""A run from recipe to bundle: whole, stopped and resumed, refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from regard.api import Training, load, read, train
+from regard.errors import ConfigError, DataError, RegardError
+from regard.nn.parameters import named
+from tests.api.toy import RECURRENT, recipe
+
+
+def parameters(folder: Path) -> dict[str, torch.Tensor]:
+    return named(load(folder).model)
+
+
+def told(folder: Path) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    return [{name: value for name, value in line.items() if name not in ("seconds", "per_second")} for line in lines]
+
+
+def test_a_run_leaves_all_that_is_needed_to_go_on_and_to_use_the_model(run: Path) -> None:
+    left = {path.name for path in run.iterdir()}
+    assert {"recipe.toml", "tokenizer.json", "data", "checkpoints", "log.jsonl", "curve.png", "bundle"} <= left
+    assert (run / "curve.png").read_bytes().startswith(b"\x89PNG")
+    losses = [line["loss"] for line in told(run) if line["kind"] == "train"]
+    assert losses[-1] < losses[0]
+
+
+def test_the_bundle_knows_its_scores_its_data_and_how_long_its_sources_were(run: Path) -> None:
+    model = load(run)
+    assert {"bleu", "chrf"} <= set(model.scores["valid"])
+    assert model.facts["examples"] == 600
+    assert model.facts["updates"] == 24
+    assert model.recipe.predict.longest > 10
+    assert len(model.golden) == 5
+
+
+@pytest.mark.parametrize("settings", [{}, {"ema": 0.9}, {"average": {"what": "best", "count": 2}}])
+def test_a_run_stopped_and_resumed_is_the_run_that_never_stopped(tmp_path: Path, settings: dict[str, Any]) -> None:
+    plan = recipe(tmp_path / "data", train={"updates": 12, "every": 4, "log": 3, **settings})
+    train(plan, tmp_path / "whole")
+    first = Training(read(plan), tmp_path / "parts")
+    for step in first.steps(stop=lambda: True):
+        assert step.last
+    second = Training(read(plan), tmp_path / "parts", resume=True)
+    made: list[int] = []
+    for step in second.steps(stop=lambda: len(made) == 4):
+        made.append(step.progress.update)
+    assert made == [2, 3, 4, 5, 6]
+    train(plan, tmp_path / "parts", resume=True)
+    whole, parts = parameters(tmp_path / "whole"), parameters(tmp_path / "parts")
+    assert whole.keys() == parts.keys()
+    assert all(torch.equal(whole[name], parts[name]) for name in whole)
+    assert told(tmp_path / "whole") == told(tmp_path / "parts")
+
+
+def test_one_thing_changed_in_the_seed_changes_the_run(tmp_path: Path) -> None:
+    plan = recipe(tmp_path / "data", train={"updates": 2, "every": 2})
+    one, other = train(plan, tmp_path / "one"), train(plan, tmp_path / "other", ["seed=2"])
+    assert any(
+        not torch.equal(a, b) for a, b in zip(named(one.model).values(), named(other.model).values(), strict=True)
+    )
+
+
+def test_a_folder_in_use_is_refused_and_named(run: Path) -> None:
+    with pytest.raises(ConfigError, match="is there already; add --resume"):
+        next(iter(Training(read(run), run).steps()))
+
+
+def test_a_run_is_not_resumed_with_other_settings(run: Path) -> None:
+    with pytest.raises(ConfigError, match=r"optimizer\.rate was 0\.01, now 0\.5"):
+        next(iter(Training(read(run, ["optimizer.rate=0.5"]), run, resume=True).steps()))
+
+
+def test_a_finished_run_resumed_makes_no_more_updates(run: Path) -> None:
+    assert list(Training(read(run), run, resume=True).steps()) == []
+
+
+def test_a_run_may_be_made_longer(tmp_path: Path) -> None:
+    plan = recipe(tmp_path / "data", train={"updates": 2, "every": 2}, optimizer={"schedule": "constant"})
+    train(plan, tmp_path / "short")
+    train(plan, tmp_path / "short", ["train.updates=4"], resume=True)
+    train(plan, tmp_path / "long", ["train.updates=4"])
+    longer, whole = parameters(tmp_path / "short"), parameters(tmp_path / "long")
+    assert all(torch.equal(longer[name], whole[name]) for name in whole)
+
+
+def test_every_mistake_in_a_recipe_is_told_by_name(tmp_path: Path) -> None:
+    plan = recipe(tmp_path / "data")
+    with pytest.raises(ConfigError, match=r"train\.updatse.*train\.updates"):
+        read(plan, ["train.updatse=5"])
+    with pytest.raises(ConfigError, match="Unknown task 'translaton'\\. Did you mean 'translation'"):
+        read(plan, ["task=translaton"])
+    with pytest.raises(ConfigError, match="Unknown model 'transfomer'"):
+        train(plan, tmp_path / "x", ["model.name=transfomer"])
+    with pytest.raises(RegardError, match=r"train\.xx"):
+        train(plan, tmp_path / "y", ["data.train.files.source=train.xx"])
+
+
+def test_fields_that_the_task_does_not_have_are_refused(tmp_path: Path) -> None:
+    plan = recipe(tmp_path / "data")
+    plan["data"]["train"] = {"files": {"source": "train.en", "reference": "train.de"}}
+    with pytest.raises(ConfigError, match="this task needs source and target"):
+        Training(read(plan), tmp_path / "run")
+
+
+def test_a_damaged_checkpoint_is_passed_over_and_said(tmp_path: Path) -> None:
+    plan = recipe(tmp_path / "data", train={"updates": 8, "every": 4})
+    train(plan, tmp_path / "whole")
+    list(Training(read(plan), tmp_path / "run").steps())
+    newest = max((tmp_path / "run" / "checkpoints").iterdir()) / "parameters.safetensors"
+    newest.write_bytes(newest.read_bytes()[:-1] + b"?")
+    heard: list[str] = []
+    training = Training(read(plan), tmp_path / "run", resume=True, tell=heard.append)
+    assert [step.progress.update for step in training.steps()] == [5, 6, 7, 8]
+    assert any("is damaged" in text for text in heard)
+    training.finish()
+    whole, again = parameters(tmp_path / "whole"), parameters(tmp_path / "run")
+    assert all(torch.equal(whole[name], again[name]) for name in whole)
+
+
+def test_a_recipe_on_a_base_changes_only_what_it_names(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text('task = "translation"\n[model]\nname = "transformer"\nwidth = 8\n')
+    (tmp_path / "top.toml").write_text('base = "base.toml"\nseed = 7\n[model]\nwidth = 16\n')
+    from regard.api.recipes import based
+
+    assert based(tmp_path / "top.toml") == {
+        "task": "translation",
+        "seed": 7,
+        "model": {"name": "transformer", "width": 16},
+    }
+    (tmp_path / "base.toml").write_text('base = "top.toml"\n')
+    with pytest.raises(ConfigError, match="circle"):
+        based(tmp_path / "top.toml")
+
+
+def test_a_recurrent_model_takes_the_same_walk(tmp_path: Path) -> None:
+    plan = recipe(tmp_path / "data", RECURRENT, train={"updates": 3, "every": 3}, validation={"metrics": ["bleu"]})
+    model = train(plan, tmp_path / "run")
+    [result] = model.with_settings("predict.alignment=true").predict(["He reads a book."])
+    assert result.plain()["links"] is not None
+
+
+def test_a_held_out_set_without_lines_is_an_error(tmp_path: Path) -> None:
+    plan = recipe(tmp_path / "data")
+    (tmp_path / "data" / "valid.en").write_text("")
+    (tmp_path / "data" / "valid.de").write_text("")
+    with pytest.raises(DataError):
+        train(plan, tmp_path / "run")
