@@ -74,5 +74,5 @@ $(VENV)/.run: pyproject.toml constraints.txt $(VENV)/.torch
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt $(VENV)/.torch
-	$(PIP) install -c constraints.txt -e '.[dev,parity]'
+	$(PIP) install -c constraints.txt -e '.[dev,parity,hub,tensorboard,spelling]'
 	@touch $@ $(VENV)/.run

@@ -9,6 +9,11 @@ from regard.train import FitSettings, fit
 from tests.train import toy
 
 
+class Rectified(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x)
+
+
 def test_updates_are_compiled_evaluation_is_not_and_names_are_plain() -> None:
     taught, plain, seen = toy.learner(), toy.learner(), []
     whole = taught.loss
@@ -38,7 +43,7 @@ def test_an_unknown_backend_is_refused_with_the_nearest() -> None:
 
 def test_a_backend_that_cannot_compile_the_model_is_told_as_a_setting() -> None:
     taught = toy.learner()
-    taught.model[1] = torch.nn.ReLU()
+    taught.model[1] = Rectified()
     settings = FitSettings(updates=1, compile="relu_compile_error_TESTING_ONLY")
     with pytest.raises(ConfigError, match=r"torch cannot compile this model.*Set compile = false"):
         list(fit(taught, toy.batches((0, 0)), lambda: {"loss": 0.0}, settings))

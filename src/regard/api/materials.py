@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from regard.data import Corpus, CorpusSettings, Counts, Joined, Progress, Row, Store, prepare
+from regard.data import Corpus, CorpusSettings, Counts, Joined, Progress, Row, Store, local, prepare
 from regard.errors import ConfigError
 from regard.files import FilePath, Meter, checksum
 from regard.tasks import TASKS, Recipe, Task
@@ -17,18 +17,18 @@ class Materials:
     def __init__(self, recipe: Recipe) -> None:
         data = recipe.data
         self.recipe = recipe
+        for corpus in (*data.train, data.valid, *data.test.values()):
+            _check_fields(corpus, TASKS[recipe.task].fields)
         self.held_out = [self.corpus(held) for held in (data.valid, *data.test.values()) if _there(held, data.root)]
         self.train = [
-            Corpus(one, data.policy, data.cleaning, self.held_out if data.cleaning else (), data.root)
+            Corpus(local(one, data.root), data.policy, data.cleaning, self.held_out if data.cleaning else (), data.root)
             for one in data.train
         ]
         self.valid = self.corpus(data.valid)
-        for corpus in (*data.train, data.valid, *data.test.values()):
-            _check_fields(corpus, TASKS[recipe.task].fields)
 
     def corpus(self, settings: CorpusSettings) -> Corpus:
         """A held-out corpus: nothing is cleaned out of it, and a bad line is always an error."""
-        return Corpus(settings, root=self.recipe.data.root)
+        return Corpus(local(settings, self.recipe.data.root), root=self.recipe.data.root)
 
     def test(self, name: str) -> Corpus:
         return self.corpus(self.recipe.data.test[name])
@@ -101,12 +101,14 @@ class Texts:
 
 def _there(settings: CorpusSettings, root: str) -> bool:
     """Whether the files of a held-out corpus are at hand; a test set may come later."""
+    if settings.dataset is not None:
+        return True
     return all((Path(root) / path).exists() for path in (settings.files.values() or [str(settings.path)]))
 
 
 def _check_fields(settings: CorpusSettings, wanted: tuple[str, ...]) -> None:
     if set(settings.fields) != set(wanted):
-        place = settings.path or ", ".join(settings.files.values())
+        place = settings.dataset or settings.path or ", ".join(settings.files.values())
         raise ConfigError(
             f"{place}: the fields are {', '.join(settings.fields)}; this task needs {' and '.join(wanted)}."
         )

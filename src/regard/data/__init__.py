@@ -6,6 +6,7 @@ from regard.data.cleaning import CLEANERS, Cleaner, cleaned
 from regard.data.collating import Padded, collate, padded
 from regard.data.corpora import Corpus, CorpusSettings
 from regard.data.counts import Counts, LeftOut, Policy
+from regard.data.hub import local
 from regard.data.preparing import Progress, Rows, prepare
 from regard.data.readers import READERS, read
 from regard.data.rows import Column, Fault, Row, Source
@@ -41,6 +42,7 @@ __all__ = [
     "Store",
     "cleaned",
     "collate",
+    "local",
     "padded",
     "prepare",
     "read",

@@ -22,7 +22,8 @@ FORMATS = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndj
 
 
 class CorpusSettings(Settings):
-    """One corpus: `files`, one a field, side by side; or a `path` with `columns`, one a field.
+    """One corpus: `files`, one a field, side by side; or a `path` with `columns`, one a field; or a Hugging Face
+    `dataset` with `columns`.
 
     A column is named as in the header (or the JSON key) or numbered from 1; names ask for a header.
     """
@@ -30,6 +31,9 @@ class CorpusSettings(Settings):
     files: dict[str, str] = Field(default={})
     path: str | None = None
     columns: dict[str, str | int] = Field(default={})
+    dataset: str | None = None
+    subset: str | None = None
+    split: str = "train"
     format: str | None = None
     header: bool | None = None
     # What to make of a field that is empty or only white space: a bad line, or text like any other.
@@ -58,11 +62,12 @@ class CorpusSettings(Settings):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        if bool(self.files) == bool(self.path):
-            raise ValueError("give either files, one for each field, or a path with columns")
-        if bool(self.path) != bool(self.columns):
+        if sum(map(bool, (self.files, self.path, self.dataset))) != 1:
+            raise ValueError("give either files, one for each field, or a path with columns, or a dataset with columns")
+        if bool(self.path or self.dataset) != bool(self.columns):
             raise ValueError("columns say where in path each field stands; give both or neither")
-        self._check_format()
+        if self.dataset is None:
+            self._check_format()
         self._check_columns()
         if strangers := set(self.languages) - set(self.fields):
             raise ValueError(f"languages names {sorted(strangers)}, but the fields are {list(self.fields)}")

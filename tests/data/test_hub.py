@@ -1,0 +1,56 @@
+"""Corpora by name: fetched once, then files like any other. A folder stands in for the hub, as the library allows."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from regard.data import Corpus, CorpusSettings, local
+from regard.errors import ConfigError, DataError
+
+pytest.importorskip("datasets")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture
+def named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CorpusSettings:
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "captions"
+    folder.mkdir()
+    rows = [{"translation": {"en": "A dog.", "de": "Ein Hund."}}, {"translation": {"en": "Two", "de": "Zwei\nZeilen"}}]
+    (folder / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    columns = {"source": "translation.en", "target": "translation.de"}
+    return CorpusSettings(dataset=str(folder), columns=columns, languages={"target": "de"})
+
+
+def test_a_dataset_is_fetched_once_and_read_as_json_lines(named: CorpusSettings, tmp_path: Path) -> None:
+    corpus = Corpus(local(named, str(tmp_path)), root=tmp_path)
+    assert [row.fields["target"] for row in corpus] == ["Ein Hund.", "Zwei\nZeilen"]
+    assert corpus.settings.languages == {"target": "de"}
+    [kept] = (tmp_path / "hub").iterdir()
+    kept.write_text('{"source": "as", "target": "kept"}\n')
+    assert [row.fields["source"] for row in Corpus(local(named, str(tmp_path)), root=tmp_path)] == ["as"]
+
+
+def test_a_column_that_is_not_there_is_named_with_those_that_are(named: CorpusSettings, tmp_path: Path) -> None:
+    wrong = named.model_copy(update={"columns": {"source": "english"}})
+    with pytest.raises(DataError, match=r"Row 1 has no 'english'; its columns are translation"):
+        local(wrong, str(tmp_path))
+    assert list((tmp_path / "hub").glob("*.jsonl")) == []
+
+
+def test_a_name_that_cannot_be_fetched_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
+    with pytest.raises(DataError, match="Cannot fetch dataset"):
+        local(CorpusSettings(dataset=str(tmp_path / "nowhere"), columns={"source": "a"}), str(tmp_path))
+
+
+def test_a_dataset_needs_columns() -> None:
+    with pytest.raises(ConfigError, match="columns"):
+        CorpusSettings.read({"dataset": "owner/name"})
+
+
+def test_files_are_left_as_they_are() -> None:
+    files = CorpusSettings(files={"source": "a", "target": "b"})
+    assert local(files, "x") is files
