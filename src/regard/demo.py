@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from regard.api import Materials, Pipeline, Training, read
-from regard.errors import DataError
+from regard.errors import ConfigError, DataError, unknown
 from regard.explain import heat
 from regard.files import count_lines, shown, write_atomically
 from regard.starter import write_phrasebook
@@ -64,6 +64,8 @@ def recipe(pair: str, data: Path, seed: int) -> dict[str, Any]:
 
 def run(out: Path, seed: int, pair: str = "en-de", changes: tuple[str, ...] = ()) -> None:
     """Write the corpus, train, measure on what was never seen, show, draw, and say what to type next."""
+    if pair not in EXAMPLES:
+        raise ConfigError(unknown("pair", pair, EXAMPLES))
     console, began = Console(), time.monotonic()
     folder = _fresh(out / pair)
     written = write_phrasebook(folder / "data", pair, seed=seed)

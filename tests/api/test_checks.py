@@ -85,7 +85,9 @@ def test_a_bundle_whose_golden_outputs_are_not_its_own_is_found_out(given: Subje
     assert "something else" in found.text
 
 
-def test_lines_of_validation_are_used_where_they_are_at_hand_and_not_missed_where_not(run: Path, tmp_path: Path) -> None:
+def test_lines_of_validation_are_used_where_they_are_at_hand_and_not_missed_where_not(
+    run: Path, tmp_path: Path
+) -> None:
     golden = len(Pipeline.load(run).golden)
     assert len(subject(run / "bundle", (), tmp_path).rows) > golden
     assert len(subject(run / "bundle", ["data.root=nowhere"], tmp_path).rows) == golden

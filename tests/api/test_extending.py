@@ -178,7 +178,7 @@ def test_a_language_model_is_told_that_the_contract_is_not_for_it() -> None:
 
 
 BAD_SCORES = {
-    "padding changes nothing": "(query @ key.mT) - (query @ key.mT).mean((0, 3), keepdim=True).relu() * query[..., :1]",
+    "padding changes nothing": "(query @ key.mT) * key.mean()",
     "deterministic": "(query @ key.mT) + torch.rand(())",
     "gradients flow": "(query @ key.mT).detach()",
     "right shape, finite": "(query @ key.mT) / 0",

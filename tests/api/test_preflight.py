@@ -25,7 +25,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def good(data: Path) -> Report:
-    return preflight(read({**recipe(data), "validation": {"metrics": ["bleu"]}}, ["train.watch=bleu", "train.higher=true"]))
+    return preflight(
+        read({**recipe(data), "validation": {"metrics": ["bleu"]}}, ["train.watch=bleu", "train.higher=true"])
+    )
 
 
 def found(report: Report, name: str) -> list[Finding]:
@@ -109,14 +111,17 @@ def test_every_mistake_is_told_at_once(data: Path) -> None:
     )
     wrong["data"] = {**wrong["data"], "cleaning": ["duplicate"], "valid": {"files": {"source": "va", "target": "vb"}}}
     report = preflight(read(wrong))
-    assert errors(report) == {"model", "metrics", "schedule", "watch", "cleaning", "valid"} | (errors(report) & {"train"})
+    assert errors(report) == {"model", "metrics", "schedule", "watch", "cleaning", "valid"} | (
+        errors(report) & {"train"}
+    )
     assert "'bleu'" in only(report, "metrics").text
     assert only(report, "stopped").level == "note"
     assert report.plain()["failed"] is True
 
 
 @pytest.mark.parametrize(
-    ("watch", "higher", "kept"), [("loss", False, True), ("loss", True, False), ("bleu", True, True), ("bleu", False, False)]
+    ("watch", "higher", "kept"),
+    [("loss", False, True), ("loss", True, False), ("bleu", True, True), ("bleu", False, False)],
 )
 def test_a_score_watched_the_wrong_way_round_is_an_error(data: Path, watch: str, higher: bool, kept: bool) -> None:
     notes = Notes(lambda _: None)
@@ -168,7 +173,9 @@ def doubtful(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Report:
     """Nothing that stops a run, and much that should not be."""
     folder = tmp_path_factory.mktemp("doubtful")
     valid = (data / "valid.en").read_text().replace("a", "ж", 3)
-    copied(data, folder, test_en=(data / "train.en").read_text(), test_de=(data / "train.de").read_text(), valid_en=valid)
+    copied(
+        data, folder, test_en=(data / "train.en").read_text(), test_de=(data / "train.de").read_text(), valid_en=valid
+    )
     changes: dict[str, Any] = {
         "tokenizer": {"kind": "words", "size": 5000},
         "batches": {"tokens": 20, "longest": 9},
@@ -193,4 +200,6 @@ def doubtful(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Report:
 )
 def test_what_is_perhaps_not_meant_is_warned_of(doubtful: Report, name: str, words: str) -> None:
     assert not doubtful.failed, str(doubtful)
-    assert any(each.level in ("warning", "note") and words in each.text for each in found(doubtful, name)), str(doubtful)
+    assert any(each.level in ("warning", "note") and words in each.text for each in found(doubtful, name)), str(
+        doubtful
+    )

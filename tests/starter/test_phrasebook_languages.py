@@ -7,7 +7,7 @@ import pytest
 from regard.starter import phrasebook
 from regard.starter.phrases.sentences import classes
 
-SIZE = 3000
+SIZE = 2000
 LATIN = re.compile(r"[A-Z][A-Za-zÄÖÜäöüßé ,.?'-]*[.?]")
 HAN = re.compile(r"[\u4e00-\u9fff，。？]*[。？]")
 
@@ -65,7 +65,7 @@ def test_a_question_stays_a_question(german: list[tuple[str, str]], chinese: lis
 
 
 def test_each_english_sentence_has_one_translation(german: list[tuple[str, str]]) -> None:
-    others = phrasebook("en-de", 1000, 10, seed=12).train
+    others = phrasebook("en-de", 500, 2, seed=12).train
     both = set(german) | set(others)
     assert len(both) > len(german)
     assert len({source for source, _ in both}) == len(both)
@@ -73,7 +73,7 @@ def test_each_english_sentence_has_one_translation(german: list[tuple[str, str]]
 
 def test_english_articles_fit_the_sound_after_them(german: list[tuple[str, str]]) -> None:
     found = [match for source, _ in german for match in re.findall(r"\b([Aa]n?) (\w)", source)]
-    assert len(found) > 200
+    assert len(found) > 150
     assert {article for article, letter in found if letter in "aeiou"} == {"an"}
     assert {article for article, letter in found if letter not in "aeiou"} <= {"a", "A"}
 
@@ -82,8 +82,8 @@ def test_english_articles_fit_the_sound_after_them(german: list[tuple[str, str]]
 def test_german_articles_have_the_gender_of_their_noun(german: list[tuple[str, str]], adjective: str) -> None:
     pattern = re.compile(rf"\b((?i:{EVERY_ARTICLE})) {adjective}([A-ZÄÖÜ][\w-]+)")
     found = [(match[1].lower(), match[2]) for _, target in german for match in pattern.finditer(target)]
-    known = [(article, noun) for article, noun in found if noun in GENDER]
-    assert len(known) > 200
+    known = [(article, noun) for article, noun in found if noun in GENDER and (article, noun) != ("ein", "Uhr")]  # 1:00
+    assert len(known) > 150
     wrong = {(article, noun) for article, noun in known if article not in ARTICLES[GENDER[noun].rstrip("+")]}
     assert wrong == set()
 
@@ -111,7 +111,7 @@ def test_the_verb_ends_a_german_subordinate_clause(german: list[tuple[str, str]]
         for match in re.finditer(r"(?:weil|dass|[Ww]enn|Während|Bevor) [^,.?]* ([a-zäöüß]+)[,.?]", target)
     ]
     subordinate = sum(len(re.findall(r"\b(?:weil|dass|[Ww]enn|Während|Bevor)\b", target)) for _, target in german)
-    assert len(clauses) == subordinate > 200
+    assert len(clauses) == subordinate > 150
     assert all(verb.endswith(("t", "e", "n", "ss", "d")) for verb in clauses), set(clauses)
 
 
@@ -120,7 +120,7 @@ def test_chinese_nouns_are_counted_with_their_own_measure_word(chinese: list[tup
     measure = {noun.forms["zh"][0]: noun.forms["zh"][1] for noun in nouns}
     pattern = re.compile(rf"[一这那两三四五六七八九十]([{''.join(set(measure.values()))}])({'|'.join(measure)})(?!票)")
     found = [match for _, target in chinese for match in pattern.findall(target)]
-    assert len(found) > 150
+    assert len(found) > 100
     assert [(used, noun) for used, noun in found if used != measure[noun]] == []
 
 

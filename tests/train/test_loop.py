@@ -86,7 +86,7 @@ def test_a_run_killed_again_and_again_ends_as_if_it_had_not_been(tmp_path: Path)
     command = [sys.executable, "-m", "tests.train.toy", str(killed)]
     while True:
         child = subprocess.Popen(command, env=environment, cwd=Path(__file__).parents[2])
-        if kills < 4:
+        if kills < 3:
             waited = time.monotonic()
             while not list(killed.glob("update-*")) and child.poll() is None and time.monotonic() - waited < 60:
                 time.sleep(0.002)

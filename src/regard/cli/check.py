@@ -8,6 +8,7 @@ import typer
 from regard.cli import completing
 from regard.cli.options import Changes, Extensions, Json, join
 from regard.cli.printing import columns, printed
+from regard.cli.waiting import waiting
 
 WORDS = {"ok": "kept", "error": "BROKEN"}
 
@@ -46,7 +47,8 @@ def check(
     from regard.api.checks import check as proven
 
     join(extensions)
-    findings = proven(target, promise, changes)
+    with waiting("Proving"):
+        findings = proven(target, promise, changes)
     if as_json:
         for finding in findings:
             printed(finding.plain())

@@ -9,6 +9,7 @@ from regard.cli import completing
 from regard.cli.evaluate import Data
 from regard.cli.options import BundleFolder, Changes, Extensions, Json, join
 from regard.cli.printing import printed
+from regard.cli.waiting import waiting
 
 if TYPE_CHECKING:
     from regard.metrics import Comparison
@@ -48,7 +49,8 @@ def compare(
     first, second = Pipeline.load(folder, changes), Pipeline.load(other, changes)
     for name, corpus in corpora(first, data or []).items():
         rows = [row.fields for row in corpus]
-        outputs = [[result.text for result in one.judged(rows, ()).results] for one in (first, second)]
+        with waiting(f"Both on {name}"):
+            outputs = [[result.text for result in one.judged(rows, ()).results] for one in (first, second)]
         references = [first.references(row[first.task.fields[-1]]) for row in rows]
         if not as_json:
             typer.echo(f"{name}: {len(rows):,} lines")

@@ -8,6 +8,7 @@ import typer
 
 from regard.cli.options import BundleFolder, Changes, Extensions, Json, join
 from regard.cli.printing import counted, duration, one_line, printed, say, scored, told
+from regard.cli.waiting import waiting
 from regard.files import write_atomically
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ def evaluate(
     outputs: list[str] = []
     for name, corpus in corpora(pipeline, data or []).items():
         began = time.monotonic()
-        found = pipeline.evaluate(corpus)
+        with waiting(f"Evaluating on {name}"):
+            found = pipeline.evaluate(corpus)
         _shown(name, corpus, found, time.monotonic() - began, as_json)
         outputs += [one_line(result.text) for result in found.results]
     if out is not None:

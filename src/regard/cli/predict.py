@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from regard.cli import completing
-from regard.cli.counting import counting
 from regard.cli.options import BundleFolder, Changes, Extensions, Json, join
 from regard.cli.printing import say
+from regard.cli.waiting import counting
 from regard.files import write_atomically
 
 if TYPE_CHECKING:

@@ -3,7 +3,8 @@
 import typer
 
 from regard.cli.options import Changes, Extensions, Json, RecipeName, join
-from regard.cli.printing import columns, next_commands, printed, say, typed
+from regard.cli.printing import columns, next_commands, printed, typed
+from regard.cli.waiting import waiting
 
 WORDS = {"error": "ERROR"}
 
@@ -23,7 +24,8 @@ def preflight(recipe: RecipeName, changes: Changes, extensions: Extensions, as_j
     from regard.api.preflight import preflight as examine
 
     join(extensions)
-    report = examine(read(recipe, changes), say)
+    with waiting("Reading the recipe") as tell:
+        report = examine(read(recipe, changes), tell)
     failed = any(finding.level == "error" for finding in report.findings)
     if as_json:
         printed(report.plain())

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from regard.cli.printing import duration, errors, printed
+from regard.cli.waiting import live
 from regard.train import FitSettings, Pace, Step
 
 # A step later than this many seconds has something beside it going on.
@@ -41,7 +42,7 @@ def watcher(as_json: bool, settings: FitSettings, stop: Callable[[], bool]) -> W
     console = errors()
     if as_json:
         return JsonLines()
-    if console.is_terminal and not console.is_dumb_terminal:
+    if live(console):
         return Terminal(console, settings, stop)
     return Lines(console, settings)
 

@@ -32,7 +32,10 @@ class Following:
 
     @property
     def ended(self) -> list[Ended]:
-        return [each for track in self.tracks for each in track.ended]
+        found = [each for track in self.tracks for each in track.ended]
+        if any(track.repeats for track in self.tracks):
+            return found
+        return list({(each.pieces, each.complete): each for each in found}.values())
 
     def advance(self, step: Step, length: int) -> None:
         """Grow every track by a piece: the one that was asked for, or the one it chooses."""

@@ -35,6 +35,8 @@ class Beam:
     beam stays full. `stop` says when it ends.
     """
 
+    repeats = False
+
     def __init__(self, sought: Sought, row: int, size: int, diversity: Diversity | None = None) -> None:
         self.sought, self.size, self.diversity = sought, size, diversity
         self.stop: Callable[[Beam], bool] = STOPS[sought.settings.stop]

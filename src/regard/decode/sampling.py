@@ -23,6 +23,8 @@ from regard.decode.sought import Sought, Track
 class Sample:
     """One sample from one source."""
 
+    repeats = True
+
     def __init__(self, sought: Sought, row: int, number: int) -> None:
         self.sought = sought
         self.filters = Filters(sought.settings)

@@ -88,13 +88,13 @@ class Sought:
 
     def best(self, ended: Sequence[Ended]) -> list[Hypothesis]:
         """The outputs in order: complete ones first, then those in which more of what must appear did."""
-        classes: dict[tuple[bool, int], dict[Pieces, Ended]] = {}
+        classes: dict[tuple[bool, int], list[Ended]] = {}
         for each in ended:
-            classes.setdefault((each.complete, sum(self.met(each.pieces))), {})[each.pieces] = each
+            classes.setdefault((each.complete, sum(self.met(each.pieces))), []).append(each)
         order: list[Ended] = []
         for kind in sorted(classes, reverse=True):
             left = self.settings.best - len(order)
-            order += self._ranked(list(classes[kind].values()), left) if left else []
+            order += self._ranked(classes[kind], left) if left else []
         return [self._told(each) for each in order]
 
     def _ranked(self, ended: list[Ended], best: int) -> list[Ended]:
@@ -114,6 +114,8 @@ class Track(Protocol):
 
     live: list[Live]
     ended: list[Ended]
+    # Whether several tracks that found the same output found it several times: samples do, groups of a beam do not.
+    repeats: bool
 
     def advance(self, step: Step) -> None:
         """Grow by one step; a track without live hypotheses is done."""

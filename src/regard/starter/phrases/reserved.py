@@ -5,6 +5,7 @@ Words go by their English, so a pair is kept apart also where one of them stands
 """
 
 import hashlib
+import struct
 from functools import cache
 from itertools import combinations
 
@@ -20,10 +21,9 @@ TEMPLATE_PAIRS = 30
 FEWEST_TEMPLATES = 4
 
 
-def numbers(text: str, count: int) -> list[int]:
+def numbers(text: str, count: int) -> tuple[int, ...]:
     """Numbers that look random and are the same on every machine and Python, unlike `hash` and `random`."""
-    stream = hashlib.shake_128(text.encode()).digest(8 * count)
-    return [int.from_bytes(stream[start : start + 8], "big") for start in range(0, 8 * count, 8)]
+    return struct.unpack(f">{count}Q", hashlib.shake_128(text.encode()).digest(8 * count))
 
 
 def is_reserved(template: Template, filling: Filling) -> bool:
