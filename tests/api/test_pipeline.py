@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.api import Materials, Pipeline, load
-from regard.errors import ConfigError, DataError, RequestError
+from regard.errors import ConfigError, DataError
 
 TEXTS = ["He reads a book.", "Peter bought a gray scarf for his grandfather yesterday.", "", "Zug", "Is it?", "  "]
 
@@ -40,8 +40,9 @@ def test_a_long_text_is_split_and_says_so_or_is_refused(model: Pipeline) -> None
     text = "Peter bought a scarf. " * 40
     [split] = model.predict([text])
     assert "split" in split.status
-    with pytest.raises(RequestError, match="is longer than"):
-        model.with_settings("predict.long=refuse").predict([text])
+    refused, answered = model.with_settings("predict.long=refuse").predict([text, "Zug"])
+    assert (refused.text, refused.status) == ("", ("refused",))
+    assert answered.text == model.predict(["Zug"])[0].text
 
 
 def test_a_long_text_loses_no_sentence(model: Pipeline) -> None:

@@ -57,7 +57,7 @@ def test_only_what_passes_the_filter_is_drawn(seed: int, name: str) -> None:
         "min_p": chances >= 0.4 * chances.max(),
     }[name]
     filters = Filters(SearchSettings(method="sample", **{name: value}))
-    for _ in range(20):
+    for _ in range(8):
         noise = gumbel(12, random)
         expected = int((scores + noise).masked_fill(~passing, -torch.inf).argmax())
         assert filters.winner(scores, noise) == expected
@@ -68,8 +68,8 @@ def test_a_clear_winner_is_the_usual_case() -> None:
     random = torch.Generator().manual_seed(0)
     scores = torch.randn(5000, generator=random).log_softmax(-1)
     filters = Filters(SearchSettings(method="sample", top_p=0.9, top_k=1000, min_p=0.01))
-    unclear = [filters.clear_winner(scores, gumbel(5000, random)) is None for _ in range(200)]
-    assert sum(unclear) <= 2
+    unclear = [filters.clear_winner(scores, gumbel(5000, random)) is None for _ in range(60)]
+    assert sum(unclear) <= 1
 
 
 def test_a_low_temperature_takes_the_likeliest() -> None:

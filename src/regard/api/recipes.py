@@ -56,9 +56,9 @@ def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
 
 def found(path: Path) -> Path:
     """The recipe's file: the one named, one of that name among the recipes at hand, or the one a run was made by."""
-    if path.is_dir():
+    if (path / "recipe.toml").is_file():
         return path / "recipe.toml"
-    if path.exists():
+    if path.is_file():
         return path
     known = at_hand()
     if path.name == str(path) and path.stem in known and path.suffix in ("", ".toml"):

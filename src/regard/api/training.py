@@ -4,7 +4,6 @@ A run's folder: recipe.toml, the tokenizers, `data` (prepared stores), `checkpoi
 log.jsonl, curve.png, and when it is done `bundle`. Everything but the recipe can be found or made again.
 """
 
-import math
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +24,7 @@ from regard.errors import ConfigError, DataError
 from regard.files import shown, write_atomically
 from regard.nn.parameters import fill
 from regard.tasks import TASKS, Recipe, Task
-from regard.train import AverageSettings, Kept, Learner, Log, Step, averaged, optimizers
+from regard.train import AverageSettings, Kept, Learner, Log, Step, TensorBoard, averaged, optimizers
 from regard.train.schedules import SCHEDULES
 
 # What may change when a run goes on: how long it lasts, and what does not touch the parameters.
@@ -42,6 +41,7 @@ FREE = (
     "device",
 )
 GOLDEN = 5
+BEGUN = {"recipe.toml", "data", "log.jsonl"}
 
 
 class Training:
@@ -53,24 +53,35 @@ class Training:
         self.recipe, self.folder, self.resume, self.tell = recipe, folder, resume, tell
         self.device = device(recipe.device)
         self.settings = recipe.train
+        TASKS[recipe.task].check(recipe)
+        make("schedule", SCHEDULES, recipe.optimizer.schedule, recipe.optimizer.rate, 1)
         self.materials = Materials(recipe)
+        # The examples of the batch last taken, for the error that must name them.
+        self.reading: list[int] = []
 
     def steps(self, stop: Callable[[], bool] | None = None) -> Iterator[Step]:
         """Every update from where the run stands; each is logged and, when evaluated, saved before it is given."""
         self.claim()
         progress = self.restored()
         log, kept = Log(self.folder / "log.jsonl"), self.kept
-        log.resume(progress.update)
+        board = TensorBoard(self.folder / "tensorboard") if self.recipe.tensorboard else None
+        lines = log.resume(progress.update)
+        if board:
+            board.begin(lines)
         for trouble in kept.resume(progress.update):
             self.tell(trouble)
         batches = self.walk(progress.position)
         for step in train.fit(self.learner, batches, self.evaluate, self.settings, progress, stop):
-            log.write(step)
+            lines = log.write(step)
+            if board:
+                board.write(lines)
             if step.scores:
                 kept.add(step.progress.update, step.scores[self.settings.watch], self.learner.parameters())
             if step.scores or step.last:
                 train.save(self.folder / "checkpoints", self.learner.checkpoint(step.progress))
             yield step
+        if board:
+            board.close()
 
     def finish(self) -> Pipeline:
         """The model with its best or averaged parameters, measured on validation and saved as a bundle."""
@@ -89,10 +100,7 @@ class Training:
         """Make the folder this run's, or refuse what is another's."""
         written = self.folder / "recipe.toml"
         if not self.resume:
-            if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
-                raise ConfigError(
-                    f"{shown(self.folder)} is there already; add --resume to go on with it, or name another with --out."
-                )
+            self.require_free()
         elif written.exists():
             self.check_same(recipes.read(written))
         try:
@@ -101,6 +109,17 @@ class Training:
                 tomli_w.dump(_without_none(self.recipe.model_dump(mode="json")), file)
         except OSError as error:
             raise DataError(f"Cannot write {shown(written)}: {error.strerror}.") from None
+
+    def require_free(self) -> None:
+        """Refuse a folder with anything in it, but for what a run leaves that never came to its first checkpoint."""
+        names = {path.name for path in self.folder.iterdir()} if self.folder.is_dir() else set()
+        tokenizers = {name for name in names if name.endswith("tokenizer.json")}
+        if (self.folder.exists() and not self.folder.is_dir()) or names - tokenizers - BEGUN:
+            raise ConfigError(
+                f"{shown(self.folder)} is there already; add --resume to go on with it, or name another with --out."
+            )
+        for name in tokenizers:
+            (self.folder / name).unlink()
 
     def check_same(self, before: Recipe) -> None:
         """A run goes on with the settings it began with, but for those that do not matter to it."""
@@ -163,6 +182,7 @@ class Training:
             lambda batch: self.task.loss(self.model, batch, smoothing),
             optimizers.build(chosen, self.model),
             make("schedule", SCHEDULES, chosen.schedule, chosen.rate, self.planned),
+            describe=lambda _: f"examples {', '.join(map(str, self.reading[:20]))}",
         )
 
     @cached_property
@@ -186,6 +206,7 @@ class Training:
         """Batches with the position after each, from a position on."""
         start = Position(**dict(zip(Position.model_fields, position, strict=True))) if position else None
         for batch in self.batches.walk(start):
+            self.reading = batch.examples.tolist()
             yield tuple(batch.next.model_dump().values()), self.tensors(self.stores.train, batch)
 
     def tensors(self, examples: Any, batch: Batch) -> Any:
@@ -230,7 +251,7 @@ class Training:
             "updates": train.log.read(self.folder / "log.jsonl")[-1]["update"],
             "parameters": sum(parameter.numel() for parameter in self.model.parameters()),
             "threads": torch.get_num_threads(),
-            "minutes": math.ceil(train.log.read(self.folder / "log.jsonl")[-1]["seconds"] / 60),
+            "seconds": round(train.log.read(self.folder / "log.jsonl")[-1]["seconds"]),
         }
 
 

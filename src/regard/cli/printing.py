@@ -116,7 +116,7 @@ def counted(statuses: Iterable[Iterable[str]]) -> Counter[str]:
 def duration(seconds: float | None) -> str:
     """Seconds as people say them.
 
-    >>> duration(8.2), duration(95), duration(7320), duration(None)
+    >>> duration(8.2), duration(95.0), duration(7320.0), duration(None)
     ('8 s', '1 min 35 s', '2 h 2 min', '')
     """
     if seconds is None or not math.isfinite(seconds):

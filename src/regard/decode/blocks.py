@@ -51,6 +51,25 @@ class Unmet:
         return set() if live.progress is None or all(live.progress.met) else self.end
 
 
+class Whole:
+    """What would go on with a word that had to appear just as it is."""
+
+    def __init__(self, entries: Sequence[Sequence[Pieces]], inside: Collection[int]) -> None:
+        self.sequences = [sequence for entry in entries for sequence in entry]
+        self.inside = inside
+
+    def blocked(self, live: Live) -> Collection[int]:
+        if not any(ends_with(live.pieces, sequence) for sequence in self.sequences):
+            return ()
+        # A longer term may go on where a shorter one ends.
+        going_on = {one[len(two)] for one in self.sequences for two in self.sequences if _begins(one, two)}
+        return set(self.inside) - going_on
+
+
+def _begins(sequence: Pieces, beginning: Pieces) -> bool:
+    return len(sequence) > len(beginning) and sequence[: len(beginning)] == beginning
+
+
 def ends_with(pieces: Pieces, ending: Pieces) -> bool:
     return len(ending) <= len(pieces) and pieces[len(pieces) - len(ending) :] == ending
 

@@ -14,6 +14,8 @@ class Request:
     prefix: Pieces = ()
     # Entries; each is a choice of piece sequences, one of which has to appear.
     must: tuple[tuple[Pieces, ...], ...] = ()
+    # Pieces that go on with a word: none of them may follow right after what had to appear.
+    inside: frozenset[int] = frozenset()
     # Piece sequences that may not appear.
     avoid: tuple[Pieces, ...] = ()
     # Sampling: instead of a seed taken from the source's pieces.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from regard.decode.blocks import Avoid, Block, NoRepeat, Unmet
+from regard.decode.blocks import Avoid, Block, NoRepeat, Unmet, Whole
 from regard.decode.candidates import Step
 from regard.decode.canonical import Canonical
 from regard.decode.constraints import Must
@@ -34,6 +34,7 @@ class Sought:
             *([Avoid(request.avoid)] if request.avoid else []),
             *([NoRepeat(settings.no_repeat)] if settings.no_repeat else []),
             *([Unmet(self.end)] if request.must else []),
+            *([Whole(request.must, request.inside)] if request.must and request.inside else []),
         ]
 
     def begin(self, row: int) -> Live:

@@ -33,8 +33,13 @@ def encoder(name: str, settings: Mapping[str, Any], vocabulary: int) -> nn.Modul
 
 def build(name: str, settings: Mapping[str, Any], vocabulary: Vocabulary) -> nn.Module:
     """The model of that name from plain settings, every mistake in them told."""
+    chosen = read(name, settings)
+    made: nn.Module = MODELS[name](chosen, vocabulary)
+    return made
+
+
+def read(name: str, settings: Mapping[str, Any]) -> Any:
+    """The settings of the model of that name, checked before there is a vocabulary to build it for."""
     if name not in MODELS:
         raise ConfigError(unknown("model", name, MODELS))
-    model = MODELS[name]
-    made: nn.Module = model(model.Settings.read(settings, "model"), vocabulary)
-    return made
+    return MODELS[name].Settings.read(settings, "model")

@@ -60,3 +60,5 @@ class Recipe(Settings):
     validation: ValidationSettings = ValidationSettings()
     search: SearchSettings = SearchSettings()
     metrics: tuple[Part, ...] = ()
+    # Write the log's numbers for TensorBoard as well, into the run's folder.
+    tensorboard: bool = False

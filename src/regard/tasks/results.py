@@ -7,8 +7,8 @@ from typing import Any, Literal
 from regard.decode import Hypothesis
 
 # complete: ended by itself; limit: stopped at the length limit; split: made in parts; looped: it repeats itself;
-# copied: it is its source; empty: there was nothing to do.
-Status = Literal["complete", "limit", "split", "looped", "copied", "empty"]
+# copied: it is its source; empty: there was nothing to do; refused: it was too long, and was not to be split.
+Status = Literal["complete", "limit", "split", "looped", "copied", "empty", "refused"]
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,11 @@ class Task(Protocol):
     fields: ClassVar[tuple[str, ...]]
 
     @classmethod
+    def check(cls, recipe: Any) -> None:
+        """Refuse what can be seen to be wrong before any text is read."""
+        ...
+
+    @classmethod
     def learn(cls, recipe: Any, rows: Iterable[Mapping[str, str]]) -> "Task": ...
 
     @classmethod

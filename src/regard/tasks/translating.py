@@ -151,17 +151,13 @@ class Translating:
         return Work(source, taken, jobs, tuple(entries))
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """The parts of a text that are translated by themselves: none of nothing, one of what fits."""
+        """The parts of a text that are translated by themselves; none where there is nothing, or it is refused."""
         if not text.strip():
             return []
         if self.fits(text):
             return [(0, len(text))]
         if self.settings.long == "refuse":
-            pieces = len(self.sides.source.encode(text).ids)
-            raise RequestError(
-                f"A source of {pieces} pieces is longer than {self.settings.longest}; set predict.long = split to "
-                "have it translated in parts, or raise predict.longest."
-            )
+            return []
         return [span for span in parts(text, self.fits) if text[slice(*span)].strip()]
 
     def fits(self, text: str) -> bool:
@@ -177,7 +173,8 @@ class Translating:
         present = [entry for entry in entries if entry.occurs(text)]
         must = tuple(tuple(map(self.target, entry.targets)) for entry in present if not entry.forbidden)
         avoid = tuple(self.target(word) for entry in present if entry.forbidden for word in entry.targets)
-        return Job(text, start, pieces, Request(prefix=prefix, must=must, avoid=avoid))
+        inside = self.inside if must else frozenset[int]()
+        return Job(text, start, pieces, Request(prefix=prefix, must=must, inside=inside, avoid=avoid))
 
     def target(self, text: str) -> tuple[int, ...]:
         return tuple(self.sides.target.encode(text).ids)
@@ -185,6 +182,14 @@ class Translating:
     @cached_property
     def glossary(self) -> Glossary | None:
         return Glossary.read(Path(self.settings.glossary)) if self.settings.glossary else None
+
+    @cached_property
+    def inside(self) -> frozenset[int]:
+        """The pieces that go on with a word instead of beginning another."""
+        tokenizer, word = self.sides.target, "Wort"
+        before = tokenizer.encode(word).ids
+        after = {number: tokenizer.decode([*before, number])[len(word) :][:1] for number in range(tokenizer.size)}
+        return frozenset(number for number, letter in after.items() if letter.isalnum() and not unspaced(letter))
 
     def done(self, jobs: list[Job]) -> list[Done]:
         """Every job searched, those of similar length together, given back in their order."""
@@ -232,6 +237,8 @@ class Translating:
 
     def whole(self, work: Work, done: list[Done]) -> Translation:
         """The parts of a row put together."""
+        if not done and work.taken.text.strip():
+            return Translation("", 0.0, ("refused",))
         if not done:
             return Translation(work.source if work.taken.marks else "", 0.0, ("empty",))
         text, alignment = joined(work.taken.text, done)

@@ -10,7 +10,8 @@ from torch import nn
 from regard.config import Part
 from regard.data import Encoding
 from regard.errors import ConfigError, unknown
-from regard.models import build
+from regard.metrics import metric
+from regard.models.build import build, read
 from regard.nn import Loss
 from regard.tasks import sides
 from regard.tasks.recipe import Recipe
@@ -39,6 +40,13 @@ class TranslationTask:
 
     Recipe: ClassVar = TranslationRecipe
     fields: ClassVar = ("source", "target")
+
+    @classmethod
+    def check(cls, recipe: TranslationRecipe) -> None:
+        """Refuse what can be seen to be wrong before any text is read."""
+        read(recipe.model.name, recipe.model.options)
+        for part in (*recipe.metrics, *recipe.validation.metrics):
+            metric(part)
 
     @classmethod
     def learn(cls, recipe: TranslationRecipe, rows: Iterable[Row]) -> "TranslationTask":
