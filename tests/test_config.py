@@ -125,3 +125,41 @@ def test_a_part_is_made_with_what_it_was_given() -> None:
 )
 def test_a_part_that_cannot_be_made_is_refused(choice: Any, words: list[str]) -> None:
     refused(ConfigError, lambda: make("flavour", KNOWN, choice, 5), *words)
+
+
+class Deep(Settings):
+    parts: tuple[Part, ...] = (Part(name="a"),)
+    clip: float | None = 1.0
+    rate: float | None = None
+    switch: bool | str | None = None
+
+
+class Wide(Settings):
+    inner: Deep | None = Deep()
+    choice: Part = Part(name="x")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"inner": None},
+        {"inner": {"clip": None, "rate": 2.0, "switch": False}},
+        {"choice": {"name": "y", "size": 3, "deep": {"a": [1, {"b": None}]}}},
+    ],
+)
+def test_settings_as_plain_values_read_back_as_they_were(given: dict[str, Any]) -> None:
+    import tomllib
+
+    import tomli_w
+
+    settings = Wide.read(given)
+    again = Wide.read(tomllib.loads(tomli_w.dumps(settings.plain())))
+    assert again.inner == settings.inner
+    assert again.choice.name == settings.choice.name
+
+
+def test_false_says_none_where_a_setting_is_no_switch() -> None:
+    assert Deep.read({"clip": False}).clip is None
+    assert Deep.read({"switch": False}).switch is False
+    assert Wide.read({"inner": False}).inner is None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 
@@ -27,6 +27,20 @@ class Settings(BaseModel):
     """A frozen group of settings; an unknown key is an error that offers the nearest known one."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _false_is_none(cls, values: Any) -> Any:
+        """TOML has no word for nothing: `false` says it, where a setting may be None and is no switch."""
+        if not isinstance(values, Mapping):
+            return values
+        return {name: None if value is False and _may_be_none(cls, name) else value for name, value in values.items()}
+
+    def plain(self) -> dict[str, Any]:
+        """The settings as TOML holds them: what is None is `false`, or left out where it is None anyway."""
+        values = {name: getattr(self, name) for name in type(self).model_fields}
+        kept = {name: value for name, value in values.items() if value is not None or not _none_anyway(self, name)}
+        return {name: False if value is None else _plain(value) for name, value in kept.items()}
 
     @classmethod
     def read(cls, values: Mapping[str, Any], place: str = "") -> Self:
@@ -134,6 +148,26 @@ def make(kind: str, known: Mapping[str, type[T]], choice: str | Mapping[str, Any
     maker: Callable[..., T] = known[part.name]
     options = _options(maker).read(part.options, f"{kind} {part.name}")
     return maker(*given, **{name: getattr(options, name) for name in part.options})
+
+
+def _may_be_none(settings: type[BaseModel], name: str) -> bool:
+    field = settings.model_fields.get(name)
+    kinds = get_args(field.annotation) if field else ()
+    return type(None) in kinds and bool not in kinds
+
+
+def _none_anyway(settings: BaseModel, name: str) -> bool:
+    return type(settings).model_fields[name].default is None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Settings):
+        return value.plain()
+    if isinstance(value, Part):
+        return {"name": value.name, **_plain(value.options)}
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items() if inner is not None}
+    return [_plain(inner) for inner in value if inner is not None] if isinstance(value, list | tuple) else value
 
 
 @cache

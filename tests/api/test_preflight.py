@@ -1,4 +1,4 @@
-"""Preflight: what is wrong with a recipe or its data is found before training, all of it, and nothing is left behind."""
+"""Preflight: what is wrong with a recipe or its data is found before training, all of it at once, and nothing is left."""
 
 import json
 from pathlib import Path

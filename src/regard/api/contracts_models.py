@@ -23,7 +23,7 @@ LENGTHS = (5, 2, 3)
 BATCH, SOURCE, TARGET = len(LENGTHS), max(LENGTHS), 4
 # Where a model's settings have these, it is made this small.
 SMALL = {"width": 16, "layers": 1, "hidden": 32}
-UPDATES = 120
+UPDATES = 80
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from regard.data import Corpus, CorpusSettings, Counts, Joined, Progress, Row, Store, local, prepare
-from regard.errors import ConfigError
+from regard.errors import ConfigError, unknown
 from regard.files import FilePath, Meter, checksum
 from regard.tasks import TASKS, Recipe, Task
 
@@ -31,7 +31,14 @@ class Materials:
         return Corpus(local(settings, self.recipe.data.root), root=self.recipe.data.root)
 
     def test(self, name: str) -> Corpus:
-        return self.corpus(self.recipe.data.test[name])
+        """A test set by name."""
+        data = self.recipe.data
+        if name not in data.test:
+            raise ConfigError(unknown("test set", name, data.test))
+        settings = local(data.test[name], data.root)
+        if not settings.unseen:
+            return self.corpus(settings)
+        return Corpus(settings, cleaning=("overlap",), held_out=self.train, root=data.root)
 
     def texts(self) -> "Texts":
         """The fields of every training row."""

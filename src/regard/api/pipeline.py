@@ -62,8 +62,7 @@ class Pipeline:
 
     def save(self, folder: str | Path) -> None:
         """Write the model as a bundle."""
-        plain = self.recipe.model_dump(mode="json")
-        stored = Bundle(plain, named(self.model), self.task.files(), self.scores, self.golden, self.facts)
+        stored = Bundle(self.recipe.plain(), named(self.model), self.task.files(), self.scores, self.golden, self.facts)
         bundle.save(Path(folder), stored)
 
     def with_settings(self, *changes: str) -> "Pipeline":

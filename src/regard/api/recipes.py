@@ -14,7 +14,7 @@ Given = str | Path | Mapping[str, Any] | Recipe
 def read(given: Given, changes: Iterable[str] = ()) -> Recipe:
     """The recipe of a file, of plain values, or as it is, with each `a.b=c` put in."""
     if isinstance(given, Recipe):
-        given = given.model_dump(exclude_unset=True)
+        given = given.plain()
     place = "" if isinstance(given, Mapping) else str(given)
     values = override(given if isinstance(given, Mapping) else based(found(Path(given))), changes)
     if "task" not in values:

@@ -106,7 +106,7 @@ class Training:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with write_atomically(written) as file:
-                tomli_w.dump(_without_none(self.recipe.model_dump(mode="json")), file)
+                tomli_w.dump(self.recipe.plain(), file)
         except OSError as error:
             raise DataError(f"Cannot write {shown(written)}: {error.strerror}.") from None
 
@@ -123,7 +123,7 @@ class Training:
 
     def check_same(self, before: Recipe) -> None:
         """A run goes on with the settings it began with, but for those that do not matter to it."""
-        old, new = (_flat(recipe.model_dump(mode="json")) for recipe in (before, self.recipe))
+        old, new = (_flat(recipe.plain()) for recipe in (before, self.recipe))
         changed = [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
         strict = [name for name in changed if not name.startswith(FREE)]
         if strict:
@@ -253,13 +253,6 @@ class Training:
             "threads": torch.get_num_threads(),
             "seconds": round(train.log.read(self.folder / "log.jsonl")[-1]["seconds"]),
         }
-
-
-def _without_none(value: Any) -> Any:
-    """Plain values as TOML can hold them: what is not set is left out."""
-    if isinstance(value, dict):
-        return {name: _without_none(inner) for name, inner in value.items() if inner is not None}
-    return [_without_none(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _flat(values: Any, prefix: str = "") -> dict[str, Any]:
