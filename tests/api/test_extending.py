@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import jaxtyping
 import pytest
 
 from regard.api import extending
@@ -49,6 +50,12 @@ METRICS = {"length": Length}
 MODELS = {"own": Own}
 '''
 HEAD = "from regard.attention.scores import *\nimport torch\nfrom regard.metrics import Metric\n"
+
+
+@pytest.fixture
+def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without checking signatures, which the tests of the models do: three times as fast."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
 
 
 @pytest.fixture(autouse=True)
@@ -150,6 +157,7 @@ def test_an_unknown_part_is_answered_with_how_to_add_it() -> None:
 # --- contracts -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_good_parts_of_ones_own_keep_their_contracts(tmp_path: Path) -> None:
     extend(written(tmp_path, PARTS))
     for kind, name in own_parts():
@@ -227,6 +235,7 @@ METRICS = {{"bad": Bad}}
     assert broken(contract("metric", "bad")) == [clause]
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_a_model_that_mixes_its_texts_and_forgets_its_state_is_found_out(tmp_path: Path) -> None:
     text = """
 from dataclasses import replace

@@ -1,6 +1,9 @@
 """A run from recipe to bundle: whole, stopped and resumed, refused."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +139,18 @@ def test_a_recipe_on_a_base_changes_only_what_it_names(tmp_path: Path) -> None:
     (tmp_path / "base.toml").write_text('base = "top.toml"\n')
     with pytest.raises(ConfigError, match="circle"):
         based(tmp_path / "top.toml")
+
+
+def test_a_compiled_run_is_the_plain_one(tmp_path: Path) -> None:
+    plan = recipe(tmp_path / "data", train={"updates": 3, "every": 3})
+    train(plan, tmp_path / "plain")
+    # In a process of its own: shapes that are checked at every call cannot be traced.
+    call = "import json, sys, regard; regard.train(json.loads(sys.argv[1]), sys.argv[2], ['train.compile=eager'])"
+    environment = {**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())}
+    place = str(tmp_path / "compiled")
+    subprocess.run([sys.executable, "-c", call, json.dumps(plan), place], env=environment, check=True)
+    plain, compiled = parameters(tmp_path / "plain"), parameters(tmp_path / "compiled")
+    assert all(torch.equal(plain[name], compiled[name]) for name in plain)
 
 
 def test_a_recurrent_model_takes_the_same_walk(tmp_path: Path) -> None:

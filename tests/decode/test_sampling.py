@@ -64,6 +64,19 @@ def test_only_what_passes_the_filter_is_drawn(seed: int, name: str) -> None:
         assert filters.clear_winner(scores, noise) in (expected, None)
 
 
+@given(
+    st.lists(st.sampled_from([0.0, 1e-7, -5e-5, 1e-4, -1.0, -3.0]), min_size=3, max_size=9),
+    st.integers(0, 10_000),
+    st.sampled_from([{"top_k": 2}, {"top_p": 0.3}, {"top_p": 0.6, "temperature": 0.5}, {"min_p": 0.37}, {}]),
+)
+def test_a_winner_that_is_clear_under_rounding_is_the_winner_of_exact_numbers(levels, seed: int, kept: dict) -> None:
+    random, filters = torch.Generator().manual_seed(seed), Filters(SearchSettings(method="sample", **kept))
+    exact = torch.tensor(levels).log_softmax(-1)
+    for _ in range(5):
+        noise, rounding = gumbel(len(levels), random), 1e-6 * (torch.rand(len(levels), generator=random) - 0.5)
+        assert filters.clear_winner(exact + rounding, noise) in (filters.winner(exact, noise), None)
+
+
 def test_a_clear_winner_is_the_usual_case() -> None:
     random = torch.Generator().manual_seed(0)
     scores = torch.randn(5000, generator=random).log_softmax(-1)

@@ -22,6 +22,7 @@ METHODS = {
     "sample": SearchSettings(method="sample", best=3),
     "top k": SearchSettings(method="sample", top_k=3, temperature=0.7),
     "top p": SearchSettings(method="sample", top_p=0.6, best=2),
+    "filters": SearchSettings(method="sample", best=2, top_p=0.6, top_k=4, min_p=0.1),
     "min p": SearchSettings(method="sample", min_p=0.37, temperature=2.0),
 }
 

@@ -65,6 +65,8 @@ class Mechanism(nn.Module):
     def formula(self) -> Formula:
         return Formula(self.score, self.scope, self.normalizer, self.position)
 
+    # Positions are ranges, which torch.compile cannot trace when lengths vary; all around attention it can.
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def remember(
         self,
         keys: Float[Tensor, "B G K E"],
@@ -78,6 +80,7 @@ class Mechanism(nn.Module):
         prepared = self.score.prepare(self.keys(self.position.rotate(keys, at)))
         return Memory(prepared, self.values(values), real, at)
 
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def forward(
         self,
         query: Float[Tensor, "R H Q E"],

@@ -107,7 +107,7 @@ def most_likely(scores: Float[Tensor, " V"], count: int, margin: float) -> Bound
     """The `count` highest, and all equal to the last of them   (Fan et al. 2018)."""
     last, next_ = scores.topk(count + 1).values[-2:].tolist()
     perhaps = scores >= last - margin
-    return Bounds((scores > next_ + margin) | (scores >= last if margin == 0.0 else False), perhaps)
+    return Bounds(perhaps if margin == 0.0 else scores > next_ + margin, perhaps)
 
 
 def near_the_best(scores: Float[Tensor, " V"], share: float, margin: float) -> Bounds:
@@ -121,12 +121,11 @@ def nucleus(scores: Float[Tensor, " V"], share: float, margin: float) -> Bounds:
     ordered_V = scores.sort(descending=True).values
     # before[i]: the probability of the i highest.
     before = torch.cat([ordered_V.new_zeros(1), ordered_V.exp().cumsum(0)])
-    rising_V = -ordered_V
-    above = before[torch.searchsorted(rising_V, -scores + margin, right=margin > 0.0)]
-    well_above = before[torch.searchsorted(rising_V, -scores - margin)]
-    # The highest has nothing before it, whatever the sums say.
-    best = scores == ordered_V[0]
-    return Bounds((above < share - margin) | best, (well_above < share + margin) | best)
+    clearly_higher = before[torch.searchsorted(-ordered_V, -scores - margin)]
+    if margin == 0.0:
+        return Bounds(clearly_higher < share, clearly_higher < share)
+    not_clearly_lower = before[torch.searchsorted(-ordered_V, -scores + margin, right=True)] - scores.exp()
+    return Bounds(not_clearly_lower < share - margin, clearly_higher < share + margin)
 
 
 def gumbel(size: int, random: torch.Generator) -> Float[Tensor, " V"]:

@@ -1,5 +1,6 @@
 """torch.compile around the updates only: the model keeps its names, and evaluation and taps see the plain module."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -25,6 +26,8 @@ class Compiled:
         known = torch.compiler.list_backends(exclude_tags=())
         if self.backend not in known:
             raise ConfigError(unknown("backend to compile with", self.backend, known))
+        # Cached functions are traced into, which changes nothing but is warned of.
+        warnings.filterwarnings("ignore", message=".*lru_cache.*", category=UserWarning)
         self._call: Callable[..., Any] = torch.compile(model._call_impl, backend=self.backend, dynamic=True)
 
     @contextmanager
