@@ -48,6 +48,9 @@ class MechanismSettings(Settings):
 class Mechanism(nn.Module):
     """weights = normalize(score(q, k) + bias, mask), context = weights v."""
 
+    # Positions are ranges, which torch.compile cannot trace when lengths vary; all around these methods it can.
+    untraced = ("remember", "forward")
+
     def __init__(self, settings: MechanismSettings, sizes: Sizes, explicit: bool = False) -> None:
         super().__init__()
         self.settings, self.sizes, self.explicit = settings, sizes, explicit
@@ -65,8 +68,6 @@ class Mechanism(nn.Module):
     def formula(self) -> Formula:
         return Formula(self.score, self.scope, self.normalizer, self.position)
 
-    # Positions are ranges, which torch.compile cannot trace when lengths vary; all around attention it can.
-    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def remember(
         self,
         keys: Float[Tensor, "B G K E"],
@@ -80,7 +81,6 @@ class Mechanism(nn.Module):
         prepared = self.score.prepare(self.keys(self.position.rotate(keys, at)))
         return Memory(prepared, self.values(values), real, at)
 
-    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def forward(
         self,
         query: Float[Tensor, "R H Q E"],

@@ -16,8 +16,8 @@ DEFAULT = "inductor"
 class Compiled:
     """A model's forward, compiled on its first use.
 
-    Kernels are chosen by the first batch they see, so with `inductor` a resumed run is the unbroken one to rounding
-    only, not to the bit.
+    Methods a module names in `untraced` are run as they are. Kernels are chosen by the first batch they see, so with
+    `inductor` a resumed run is the unbroken one to rounding only, not to the bit.
     """
 
     def __init__(self, model: nn.Module, choice: bool | str) -> None:
@@ -28,6 +28,9 @@ class Compiled:
             raise ConfigError(unknown("backend to compile with", self.backend, known))
         # Cached functions are traced into, which changes nothing but is warned of.
         warnings.filterwarnings("ignore", message=".*lru_cache.*", category=UserWarning)
+        for module in model.modules():
+            for name in getattr(module, "untraced", ()):
+                setattr(module, name, torch.compiler.disable(getattr(module, name)))
         self._call: Callable[..., Any] = torch.compile(model._call_impl, backend=self.backend, dynamic=True)
 
     @contextmanager
