@@ -49,7 +49,7 @@ def test_deepnorm_is_norm_of_alpha_x_plus_f_of_x(x: Tensor) -> None:
 @pytest.mark.parametrize("place", ["post", "pre", "deepnorm"])
 def test_dropout_falls_on_what_is_added_before_it_is_added(place: str, x: Tensor) -> None:
     residual = Residual(settings(place=place, dropout=0.5), Depth(3.0))
-    residual.dropout.p = 1.0
+    residual.dropout = torch.nn.Dropout(1.0)
     expected = {"post": norm(x), "pre": x, "deepnorm": norm(3.0 * x)}
     assert_close(residual.train()(x, double, None), expected[place])
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,7 +12,7 @@ from regard.api.checks_bundle import Subject, batch, lines, round_trip, subject
 from regard.api.checks_inside import looking, masks
 from regard.api.checks_run import resume, trained
 from regard.api.contracts import CONTRACTS, contract
-from regard.api.extending import own_parts
+from regard.api.extending import hint, own_parts
 from regard.api.findings import Finding
 from regard.api.pipeline import inside
 from regard.api.rehearsal import shortened, undisturbed
@@ -62,27 +63,25 @@ def _on_bundle(target: Path, asked: dict[str, Promise], changes: tuple[str, ...]
     needing = [name for name, each in asked.items() if each.model is None]
     if needing == list(asked):
         raise ConfigError(f"{needing[0]} is proven by training; name a recipe instead of the bundle {target}.")
-    return _on_model(subject(inside(target), changes, folder), asked)
+    try:
+        model = subject(inside(target), changes, folder)
+    except ConfigError as error:
+        raise ConfigError(hint(str(error))) from None
+    return _on_model(model, asked)
 
 
 def _on_recipe(target: Path, asked: dict[str, Promise], changes: tuple[str, ...], folder: Path) -> list[Finding]:
     recipe = shortened(recipes.read(target, changes), folder)
-    found = [
-        _judged(name, each, lambda each=each: each.recipe(recipe, folder))  # type: ignore[misc]
-        for name, each in asked.items()
-        if each.recipe
-    ]
+    provable = [(name, each, each.recipe) for name, each in asked.items()]
+    found = [_judged(name, each, partial(prove, recipe, folder)) for name, each, prove in provable if prove]
     if not any(each.model for each in asked.values()):
         return found
     return [*found, *_on_model(subject(trained(recipe, folder / "trained"), (), folder), asked)]
 
 
 def _on_model(model: Subject, asked: dict[str, Promise]) -> list[Finding]:
-    return [
-        _judged(name, each, lambda each=each: each.model(model))  # type: ignore[misc]
-        for name, each in asked.items()
-        if each.model
-    ]
+    provable = [(name, each, each.model) for name, each in asked.items()]
+    return [_judged(name, each, partial(prove, model)) for name, each, prove in provable if prove]
 
 
 def _judged(name: str, promise: Promise, proof: Callable[[], str]) -> Finding:
