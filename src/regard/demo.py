@@ -57,7 +57,7 @@ def recipe(pair: str, data: Path, seed: int) -> dict[str, Any]:
         },
         "batches": {"tokens": 2048},
         "optimizer": {"rate": 4e-3, "schedule": {"name": "linear", "warm_up": 200}},
-        "train": {"epochs": 6, "every": 300, "average": {"what": "last", "count": 1}},
+        "train": {"epochs": 4, "every": 200, "average": {"what": "last", "count": 1}},
         "metrics": [{"name": "bleu", "tokenizer": "zh"} if target == "zh" else "bleu", "exact"],
     }
 

@@ -12,12 +12,14 @@ import tomli_w
 import torch
 from torch import Tensor, nn
 
-from regard.api import Pipeline, checks_bundle, checks_inside
+from regard.api import Pipeline, checks_bundle, checks_inside, extending
 from regard.api.broken import Broken
 from regard.api.checks import PROMISES, check
 from regard.api.checks_bundle import Subject, subject
 from regard.attention import taps
+from regard.config import Part
 from regard.errors import ConfigError
+from regard.metrics import METRICS
 from regard.models import MODELS, Transformer
 from tests.api.toy import recipe
 
@@ -56,12 +58,35 @@ def toy(folder: Path, **other: Any) -> Path:
     return path
 
 
-def test_a_bundle_keeps_every_promise_that_needs_no_training(run: Path) -> None:
+@pytest.fixture
+def own_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A metric from a file of the user's, gone after the test."""
+    monkeypatch.setattr(extending, "_LOADED", {})
+    monkeypatch.setitem(METRICS, "own", METRICS["exact"])
+    monkeypatch.delitem(METRICS, "own")
+    path = tmp_path / "parts.py"
+    path.write_text("from regard.metrics.edits import Exact\nclass Own(Exact):\n  name = 'own'\nMETRICS = {'own': Own}")
+    return extending.extend(path)[0]
+
+
+def test_a_bundle_keeps_every_promise_that_needs_no_training_and_own_parts_their_contracts(
+    run: Path, own_metric: str
+) -> None:
     state = torch.get_rng_state()
     found = check(run, None, QUICK)
-    assert [finding.name for finding in found] == [name for name, promise in PROMISES.items() if promise.model]
+    promised = [name for name, promise in PROMISES.items() if promise.model]
+    assert [finding.name for finding in found[: len(promised)]] == promised
+    assert len(found) > len(promised)
+    assert all(finding.name.startswith(own_metric) for finding in found[len(promised) :])
     assert all(finding.kept for finding in found), found
     assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_a_bundle_of_a_part_that_is_not_known_asks_for_its_file(given: Subject, tmp_path: Path) -> None:
+    made = given.pipeline.recipe.model_copy(update={"model": Part(name="my_own")})
+    replace(given.pipeline, recipe=made).save(tmp_path / "bundle")
+    with pytest.raises(ConfigError, match=r"'my_own'.*--extend"):
+        check(tmp_path / "bundle")
 
 
 def test_a_recipe_keeps_the_promise_of_resuming_and_nothing_is_left_behind(tmp_path: Path) -> None:

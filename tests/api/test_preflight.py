@@ -121,7 +121,7 @@ def test_every_mistake_is_told_at_once(data: Path) -> None:
     )
     wrong["data"] = {**wrong["data"], "cleaning": ["duplicate"], "valid": {"files": {"source": "va", "target": "vb"}}}
     report = preflight(read(wrong))
-    assert errors(report) == {"model", "optimizer", "schedule", "metrics", "watch", "cleaning", "train", "valid"}
+    assert errors(report) == {"model", "optimizer", "schedule", "metrics", "watch", "cleaning", "valid"}
     assert "'bleu'" in only(report, "metrics").text
     assert only(report, "stopped").level == "note"
     assert report.plain()["failed"] is True
