@@ -1,6 +1,8 @@
-"""The demo: from a phrasebook that Regard writes itself to a small translator, in about two minutes."""
+"""The demo: from a phrasebook that Regard writes itself to a small translator, in under two minutes."""
 
+import os
 import shutil
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -90,9 +92,19 @@ def run(out: Path, seed: int, pair: str = "en-de", changes: tuple[str, ...] = ()
     picture = draw(model, EXAMPLES[pair][0], folder / "attention.svg")
     console.print(f"Where it looked while it wrote the first of them: [bold]{picture}[/bold] (open it in a browser)")
     console.print("Next, type:")
-    run_folder = shown(folder / "run")
-    console.print(f'  echo "Maria rode a bike with her aunt on Friday." | regard predict {run_folder}', highlight=False)
-    console.print(f"  regard evaluate {run_folder}\n  regard inspect {run_folder}\n  regard recipes", highlight=False)
+    for line in following(shown(folder / "run")):
+        console.print(f"  {line}", highlight=False, soft_wrap=True)
+
+
+def following(run: str) -> list[str]:
+    """The commands to type next, with the command's path where it is not on the path."""
+    regard = "regard" if shutil.which("regard") else os.path.relpath(Path(sys.executable).with_name("regard"))
+    return [
+        f'echo "Maria rode a bike with her aunt on Friday." | {regard} predict {run}',
+        f"{regard} evaluate {run}",
+        f"{regard} inspect {run}",
+        f"{regard} recipes",
+    ]
 
 
 def examples(model: Pipeline, texts: list[str]) -> Table:

@@ -11,7 +11,7 @@ def demo(
     pair: Annotated[str, typer.Option(help="Which languages: en-de or en-zh.")] = "en-de",
     seed: Annotated[int, typer.Option(min=0, help="Where the random numbers start.")] = 0,
 ) -> None:
-    """Teach a small model to translate a phrasebook, and draw where it looks; about two minutes.
+    """Teach a small model to translate a phrasebook, and draw where it looks; under two minutes.
 
     \b
     Examples:
