@@ -17,7 +17,8 @@ from regard.explain import heat
 from regard.files import count_lines, shown, write_atomically
 from regard.starter import write_phrasebook
 from regard.tasks.links import attention, spans
-from regard.text.alignment import word_weights, words_of
+from regard.text.alignment import word_weights
+from regard.text.spans import words_of
 
 EXAMPLES = {
     "en-de": [

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.api import Materials, Pipeline, load
+from regard.api import Materials, Pipeline, load, train
 from regard.errors import ConfigError, DataError
+from tests.api.toy import RECURRENT, recipe
 
 TEXTS = ["He reads a book.", "Peter bought a gray scarf for his grandfather yesterday.", "", "Zug", "Is it?", "  "]
 
@@ -111,6 +112,14 @@ def test_simultaneous_translation_tells_how_late_it_is(model: Pipeline) -> None:
     [early] = model.with_settings("predict.simultaneous.words=1").predict(["He reads a red book."])
     assert late.latency.average_proportion == 1.0
     assert early.latency.average_lagging < late.latency.average_lagging
+
+
+def test_monotonic_attention_that_stops_nowhere_has_read_everything(tmp_path: Path) -> None:
+    attention = {"score": "additive", "scope": "monotonic"}
+    plan = recipe(tmp_path / "data", {**RECURRENT, "attention": attention}, train={"updates": 1, "every": 1})
+    hard = train(plan, tmp_path / "run").with_settings("predict.simultaneous.policy=monotonic")
+    [result] = hard.predict(["He reads a red book."])
+    assert 0 < result.latency.average_proportion <= 1
 
 
 def test_what_is_settled_is_never_taken_back(model: Pipeline) -> None:

@@ -134,8 +134,8 @@ class Writer:
 
 
 def _pointed(weights: Float[Tensor, "1 S"]) -> int:
-    """How many source pieces lie up to the one pointed at; none where there is no weight."""
-    return int(weights[0].argmax()) + 1 if bool(weights.max() > 0) else 0
+    """How many source pieces lie up to the one pointed at; all where none is, for then all were passed by."""
+    return int(weights[0].argmax()) + 1 if bool(weights.max() > 0) else weights.shape[1]
 
 
 def _check_boundaries(source: Int[Tensor, "1 S"], boundaries: Sequence[int], k: int) -> None:

@@ -19,9 +19,9 @@ from regard.decode import Hypothesis
 from regard.errors import RequestError
 from regard.tasks.looking import layer
 from regard.tasks.sides import Sides, batch
-from regard.text.alignment import Link, links, pharaoh, words_of
+from regard.text.alignment import Link, links, pharaoh
 from regard.text.encoded import Span
-from regard.text.spans import Word
+from regard.text.spans import Word, words_of
 
 Output = tuple[str, str, Hypothesis]
 

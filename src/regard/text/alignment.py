@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 
 from regard.errors import DataError
 from regard.text.encoded import Span
-from regard.text.spans import Word, _homes, _joined, _words
+from regard.text.spans import Word
 
 Pair = tuple[int, int]
 Way = Literal["target", "source", "intersection", "union"]
@@ -28,15 +28,6 @@ class Link(NamedTuple):
     source: Span
     target: Span
     weight: float
-
-
-def words_of(text: str, spans: Sequence[Span]) -> list[Word]:
-    """The words of a text whose pieces have these spans, as `words` gives them."""
-    found = _joined(_words(text), spans)
-    members: list[list[int]] = [[] for _ in found]
-    for number, home in enumerate(_homes(found, spans)):
-        members[home].append(number)
-    return [Word(text[slice(*span)], span, tuple(pieces)) for span, pieces in zip(found, members, strict=True)]
 
 
 def word_weights(

@@ -26,13 +26,16 @@ def words(text: str, encoded: Encoded) -> list[Word]:
     Words that share a piece become one. A piece of nothing but space goes with the word after it, and at the end of
     the text with the word before. A word of no piece at all (a tokenizer may pass over characters) has none.
     """
-    found = _joined(_words(text), encoded.spans)
+    return words_of(text, encoded.spans)
+
+
+def words_of(text: str, spans: Sequence[Span]) -> list[Word]:
+    """The words of a text whose pieces have these spans, as `words` gives them."""
+    found = _joined(_words(text), spans)
     members: list[list[int]] = [[] for _ in found]
-    for number, home in enumerate(_homes(found, encoded.spans)):
+    for number, home in enumerate(_homes(found, spans)):
         members[home].append(number)
-    return [
-        Word(text[start:end], (start, end), tuple(pieces)) for (start, end), pieces in zip(found, members, strict=True)
-    ]
+    return [Word(text[slice(*span)], span, tuple(pieces)) for span, pieces in zip(found, members, strict=True)]
 
 
 def _words(text: str) -> list[Span]:
