@@ -164,7 +164,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Settings):
         return value.plain()
     if isinstance(value, Part):
-        return {"name": value.name, **_plain(value.options)}
+        declared = {name: getattr(value, name) for name in type(value).model_fields}
+        return {name: inner for name, inner in declared.items() if inner} | _plain(value.options)
     if isinstance(value, Mapping):
         return {key: _plain(inner) for key, inner in value.items() if inner is not None}
     return [_plain(inner) for inner in value if inner is not None] if isinstance(value, list | tuple) else value

@@ -35,7 +35,7 @@ def test_several_references_stand_on_one_line_of_held_out_data_only(tmp_path: Pa
 
     chosen = read(plan)
     materials = Materials(chosen)
-    task = TASKS["translation"].learn(chosen, materials.texts())
+    task = TASKS["translation"].learn(chosen, materials.texts(), {})
     stores = materials.stores(tmp_path / "stores", task)
     first = next(iter(materials.valid)).fields["target"].split(" | ")[0]
     assert task.sides.target.decode(stores.valid[0]["target"].tolist()) == first

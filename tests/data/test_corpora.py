@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.data import Corpus, CorpusSettings, Row
+from regard.data import Corpus, CorpusSettings, Row, Share
+from regard.data.plain import UNITS
 from regard.errors import ConfigError, DataError
 from tests.data.encoders import corpus, sentences
 
@@ -27,6 +28,22 @@ from tests.data.encoders import corpus, sentences
         ({"files": {"text": "a"}, "weight": float("inf")}, "weight = inf: "),
         ({"files": {"text": "a"}, "languages": {"txt": "de"}}, "languages names ['txt'], but the fields are ['text']"),
         ({"files": {"text": "a"}, "languages": {"text": "d e"}}, "languages.text = 'd e'"),
+        ({"path": "a.txt", "columns": {"text": 1, "tags": 4}}, "cannot tell the format of 'a.txt'"),
+        ({"path": "a.conll", "columns": {"text": "word"}}, "columns.text = word: the columns of a CoNLL file"),
+        ({"path": "a.conll"}, "columns say where in path each field stands"),
+        ({"path": "a", "format": "squad", "columns": {"passage": "contxt"}}, "Unknown column 'contxt'. Did you mean"),
+        ({"path": "a.txt", "columns": {"text": 2}}, "columns.text = 2: a file of plain text has no columns"),
+        ({"path": "a.tsv", "columns": {"text": 1}, "unit": "file"}, "unit and separator are for plain text"),
+        ({"path": "a.txt", "separator": "***"}, "set unit = 'document'"),
+        ({"path": "a.txt", "comments": "#"}, "comments are for format = 'conll', not 'text'"),
+        ({"files": {"a": "a", "b": "b"}, "unit": "file"}, "format = 'text' does not go with several files"),
+        ({"share": [0.5, 0.5]}, "share = [0.5, 0.5]: the second number has to be larger"),
+        ({"share": [0.5, 1.5]}, "share.1 = 1.5: "),
+        ({"share": [0, 1], "columns": {"text": 1}}, "columns and format need a path"),
+        ({"files": {"text": "a"}, "by": "text"}, "there is no share"),
+        ({"files": {"text": "a"}, "share": [0, 1], "by": "txt"}, "by = 'txt': the fields are text"),
+        ({"path": "a.txt", "unit": "file", "share": [0, 1], "by": "text"}, "shared by position"),
+        ({"path": "a", "format": "squad", "share": [0, 1], "by": "titel"}, "by = 'titel': Unknown column 'titel'."),
         ({"files": {"text": "a"}, "wieght": 2}, "Unknown setting 'wieght'. Did you mean 'weight'?"),
     ],
 )
@@ -45,10 +62,39 @@ def test_settings_that_cannot_be_are_refused(values: dict, sentence: str) -> Non
         ("a.csv.gz", "csv"),
         ("a.b.jsonl", "jsonl"),
         ("n.ndjson", "jsonl"),
+        ("input.txt.gz", "text"),
     ],
 )
 def test_the_name_tells_the_format(name: str, kind: str) -> None:
     assert CorpusSettings(path=name, columns={"text": "text"}).kind == kind
+
+
+def test_plain_text_and_squad_need_no_columns() -> None:
+    assert CorpusSettings(path="input.txt").fields == ("text",)
+    assert CorpusSettings(files={"document": "input"}, unit="file").fields == ("document",)
+    assert CorpusSettings(path="dev.json", format="squad").fields == ("question", "passage", "answers")
+
+
+def test_settings_survive_being_written_down() -> None:
+    for given in (
+        CorpusSettings(share=(0.0, 0.05), by="title"),
+        CorpusSettings(path="a/*.txt", unit="document", separator="***", share=(0.0, 0.5)),
+        CorpusSettings(path="a.tsv", columns={"text": 1}, share=(0.0, 0.5), by=[3, 1]),
+    ):
+        assert CorpusSettings.read(given.plain()) == given
+
+
+def test_a_pattern_stands_for_its_files_in_the_order_of_their_names(tmp_path: Path) -> None:
+    for name in ("b.tsv", "a.tsv", "c.csv"):
+        (tmp_path / name).write_text(f"{name}\n")
+    given = Corpus(CorpusSettings(path="*.tsv", columns={"text": 1}), root=tmp_path)
+    assert list(given) == [Row(f"{tmp_path}/{name} line 1", {"text": name}) for name in ("a.tsv", "b.tsv")]
+    assert given.meter.share == 1
+    before = given.fingerprint()
+    (tmp_path / "d.tsv").write_text("more\n")
+    assert given.fingerprint() != before
+    with pytest.raises(DataError, match=r"No file is like .*\*\.jsonl"):
+        list(Corpus(CorpusSettings(path="*.jsonl", columns={"text": "text"}), root=tmp_path))
 
 
 def test_names_ask_for_a_header_and_numbers_do_not() -> None:
@@ -98,6 +144,12 @@ def test_the_fingerprint_is_of_what_the_rows_depend_on(tmp_path: Path) -> None:
         Corpus(settings, cleaning=[{"name": "long", "most": 10}]),
         Corpus(settings, cleaning=["copies"], held_out=[given]),
         Corpus(CorpusSettings(files={"text": settings.files["source"], "more": settings.files["target"]})),
+        Corpus(settings.model_copy(update={"share": (0.0, 0.5)})),
+        Corpus(settings.model_copy(update={"share": (0.0, 0.5), "salt": "other"})),
+        Corpus(settings, inside=Share(0.5, 1.0)),
+        Corpus(settings, outside=[Share(0.5, 1.0)]),
+        Corpus(settings, outside=[Share(0.5, 1.0, ("source",))]),
+        *(Corpus(CorpusSettings(path=settings.files["source"], format="text", unit=unit)) for unit in UNITS),
     ]
     prints = {other.fingerprint() for other in [given, *others]}
     assert len(prints) == len(others) + 1

@@ -33,6 +33,14 @@ def test_a_dataset_is_fetched_once_and_read_as_json_lines(named: CorpusSettings,
     assert [row.fields["source"] for row in Corpus(local(named, str(tmp_path)), root=tmp_path)] == ["as"]
 
 
+def test_values_that_are_not_text_become_their_json(named: CorpusSettings, tmp_path: Path) -> None:
+    row = {"tokens": ["a", "b"], "label": 1, "yes": True}
+    (tmp_path / "captions" / "train.jsonl").write_text(json.dumps(row) + "\n")
+    settings = CorpusSettings(dataset=named.dataset, columns={"text": "tokens", "label": "label", "yes": "yes"})
+    (found,) = Corpus(local(settings, str(tmp_path)), root=tmp_path)
+    assert found.fields == {"text": '["a","b"]', "label": "1", "yes": "true"}
+
+
 def test_a_column_that_is_not_there_is_named_with_those_that_are(named: CorpusSettings, tmp_path: Path) -> None:
     wrong = named.model_copy(update={"columns": {"source": "english"}})
     with pytest.raises(DataError, match=r"Row 1 has no 'english'; its columns are translation"):

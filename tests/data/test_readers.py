@@ -42,7 +42,8 @@ def pairs_of(format: str, given: Source, policy: str = "stop", counts: Counts | 
 
 
 def test_every_format_is_tested() -> None:
-    assert set(FORMATS) == set(READERS)
+    elsewhere = {name for name in READERS if (Path(__file__).parent / f"test_{name}.py").exists()}
+    assert {*FORMATS, *elsewhere} == set(READERS)
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
@@ -98,9 +99,21 @@ BAD = [
     ),
     (
         "jsonl",
-        [b'{"en":"a","de":"A"}\n{"en":"b","de":5}\n{"en":"c","de":"C"}\n'],
-        "0.jsonl line 2: de is 5, expected text in quotes.",
-        "type",
+        [b'{"en":"a","de":"A"}\n{"en":"b","de":null}\n{"en":"c","de":"C"}\n'],
+        "0.jsonl line 2: de is null.",
+        "empty",
+    ),
+    (
+        "jsonl",
+        [b'{"en":"a","de":"A"}\n{"en":"b","de":[1e999]}\n{"en":"c","de":"C"}\n'],
+        "0.jsonl line 2: de holds NaN or infinity",
+        "json",
+    ),
+    (
+        "jsonl",
+        [b'{"en":"a","de":"A"}\n{"en":"b","de":{"x":"\\udc00"}}\n{"en":"c","de":"C"}\n'],
+        "0.jsonl line 2: de holds half of a surrogate pair",
+        "encoding",
     ),
     (
         "jsonl",
@@ -217,3 +230,32 @@ def test_an_unknown_format_offers_the_nearest(tmp_path: Path) -> None:
 def test_an_empty_file_has_no_rows(tmp_path: Path, format: str) -> None:
     files = [b""] * (2 if format == "parallel" else 1)
     assert pairs_of(format, source(tmp_path, format, files)) == []
+
+
+VALUES = st.recursive(
+    st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(VALUES)
+def test_a_json_value_stays_text_or_becomes_its_json(tmp_path: Path, value: object) -> None:
+    (tmp_path / "x").write_text(json.dumps({"v": value}) + "\n", "utf-8")
+    (row,) = read("jsonl", Source((str(tmp_path / "x"),), {"value": "v"}, blank="keep"), "stop", Counts())
+    assert (row.fields["value"] if isinstance(value, str) else json.loads(row.fields["value"])) == value
+
+
+def test_json_values_are_written_without_spaces(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text(
+        '{"n": 1, "yes": true, "f": 0.50, "list": [1, "ü"], "o": {"b": 1, "a": null}}\n', "utf-8"
+    )
+    given = Source((str(tmp_path / "x"),), {name: name for name in ("n", "yes", "f", "list", "o")})
+    (row,) = read("jsonl", given, "stop", Counts())
+    assert list(row.fields.values()) == ["1", "true", "0.5", '[1,"ü"]', '{"b":1,"a":null}']
+
+
+def test_null_is_blank_where_blanks_are_kept(tmp_path: Path) -> None:
+    given = source(tmp_path, "jsonl", [b'{"en": null, "de": "x"}\n'], blank="keep")
+    assert pairs_of("jsonl", given) == [("", "x")]

@@ -8,7 +8,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest
 
 from regard.errors import ConfigError, DataError
-from regard.metrics import compare, comparing, score
+from regard.metrics import compare, comparing, metric, score
 from tests.metrics.examples import GOOD, POOR, REFERENCES
 
 
@@ -62,7 +62,7 @@ def test_the_same_seed_draws_the_same_test_sets() -> None:
 
 def test_resampled_bleu_is_the_bleu_of_the_resampled_lines() -> None:
     draws = next(comparing._draws(len(GOOD), 3, seed=5)).astype(int)
-    measure = comparing.metric("bleu")
+    measure = metric("bleu")
     rows = [measure.statistics(outputs, [[line] for line in REFERENCES]) for outputs in (POOR, GOOD)]
     differences = comparing._differences(measure, rows[0], rows[1], 3, seed=5)
     for draw, difference in zip(draws, differences, strict=True):

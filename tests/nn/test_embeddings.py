@@ -145,3 +145,50 @@ def test_an_untied_readout_has_a_matrix_of_its_own() -> None:
     assert readout.weight.shape == (PIECES, WIDTH)
     assert readout.project is None
     assert readout.bias is None
+
+
+@pytest.mark.parametrize(("width", "beside"), [(None, 3), (5, 3), (2, 6)])
+@pytest.mark.parametrize("scale", [True, False])
+def test_what_stands_beside_a_piece_arrives_as_it_is(
+    width: int | None, beside: int, scale: bool, pieces: torch.Tensor
+) -> None:
+    made, known = embedding(width=width, beside=beside, scale=scale), torch.randn(2, 3, beside)
+    together = torch.cat([made.vectors[pieces] * made.factor, known], dim=-1)
+    assert (made.project is None) == (together.shape[-1] == WIDTH)
+    expected = together if made.project is None else together @ made.project.weight.T
+    assert_close(made(pieces, range(3), None, known), expected)
+
+
+def test_what_stands_beside_a_piece_is_learned_through(pieces: torch.Tensor) -> None:
+    known = torch.randn(2, 3, 4, requires_grad=True)
+    embedding(beside=4)(pieces, range(3), beside=known).square().sum().backward()
+    assert known.grad.all()
+
+
+def test_pretrained_vectors_arrive_beside_other_features_too() -> None:
+    made, trained, known = embedding(width=4, beside=3), torch.randn(3, 4), torch.randn(1, 3, 3)
+    rows = torch.tensor([7, 2, 9])
+    made.load(trained, rows, frozen=True)
+    expected = torch.cat([trained[None], known], dim=-1) @ made.project.weight.T
+    assert_close(made(rows[None], range(3), beside=known), expected)
+
+
+def test_features_that_do_not_fit_are_refused(pieces: torch.Tensor) -> None:
+    with pytest.raises(ModelError, match=r"takes 3 features beside each piece and was given none"):
+        embedding(beside=3)(pieces, range(3))
+    with pytest.raises(ModelError, match=r"takes 3 a piece; set embedding\.beside = 2"):
+        embedding(beside=3)(pieces, range(3), beside=torch.randn(2, 3, 2))
+    with pytest.raises(ModelError, match=r"takes 0 a piece; set embedding\.beside = 2"):
+        embedding()(pieces, range(3), beside=torch.randn(2, 3, 2))
+
+
+def test_a_hidden_piece_loses_its_own_vector_and_keeps_what_stands_beside_it() -> None:
+    made, pieces = embedding(width=4, beside=3, piece_dropout=0.5, scale=False), torch.ones(40, 6, dtype=torch.long)
+    known = torch.ones(40, 6, 3)
+    vector, rest = made.vectors[1], made.project.weight[:, 4:].sum(1)
+    hidden, kept = rest, made.project.weight[:, :4] @ (2 * vector) + rest
+    found = made(pieces, range(6), beside=known).flatten(0, 1)
+    was_hidden = (found - hidden).abs().amax(1) < 1e-5
+    assert_close(found[~was_hidden], kept.expand(int((~was_hidden).sum()), -1))
+    assert 0.35 < float(was_hidden.float().mean()) < 0.65
+    assert_close(made.eval()(pieces, range(6), beside=known)[0, 0], made.project.weight[:, :4] @ vector + rest)

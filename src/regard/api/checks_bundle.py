@@ -9,7 +9,7 @@ from typing import Any
 from regard.api.broken import require, same
 from regard.api.materials import Materials
 from regard.api.pipeline import Pipeline
-from regard.api.rehearsal import first, inputs, tokenizers
+from regard.api.rehearsal import first, tokenizers
 from regard.errors import RegardError, RequestError
 from regard.nn.parameters import named
 from regard.tasks import Result
@@ -62,12 +62,13 @@ def subject(bundle: Path, changes: Sequence[str], folder: Path) -> Subject:
     pipeline = Pipeline.load(bundle, changes)
     golden = [dict(entry["input"]) for entry in pipeline.golden]
     rows = [*golden, *(row for row in _validation(pipeline) if row not in golden)]
-    return Subject(pipeline, bundle, rows or [{pipeline.task.fields[0]: text} for text in PLAIN], folder)
+    plain = [dict.fromkeys(pipeline.task.inputs(), text) for text in PLAIN]
+    return Subject(pipeline, bundle, rows or plain, folder)
 
 
 def _validation(pipeline: Pipeline) -> list[Row]:
     try:
-        return inputs(first(Materials(pipeline.recipe).valid, LINES), pipeline.task.fields)
+        return list(map(pipeline.asked, first(Materials(pipeline.recipe).valid, LINES)))
     # The data a model was made from need not be where it is used.
     except RegardError:
         return []
@@ -133,27 +134,27 @@ def _restored(given: Subject) -> str:
     """How many texts come back from their pieces as they were: what a tokenizer keeps is no promise of storing it."""
     cutters = tokenizers(given.pipeline.task)
     texts = [(cutters[name], text) for row in given.rows for name, text in row.items() if name in cutters]
-    kept = sum(tokenizer.round_trip(text) for tokenizer, text in texts)
+    kept = sum(tokenizer.decode(tokenizer.encode(text).ids) == text for tokenizer, text in texts)
     return f"{kept} of {len(texts)} texts come back whole from their pieces"
 
 
 def lines(given: Subject) -> str:
     """Inputs in = outputs out, whatever the inputs are."""
-    name = given.pipeline.task.fields[0]
-    nasty = [{name: text} for text in NASTY]
+    names = given.pipeline.task.inputs()
+    nasty = [dict.fromkeys(names, text) for text in NASTY]
     found = given.pipeline.predict(nasty)
     require(len(found) == len(nasty), f"{len(nasty)} inputs gave {len(found)} outputs.")
     for row, result in zip(nasty, found, strict=True):
         require(isinstance(result.text, str) and bool(result.status), f"{row!r} gave {result!r}, no text and status.")
     alone = [given.pipeline.predict([row])[0].text for row in nasty]
     require([result.text for result in found] == alone, "the outputs are not in the order of the inputs.")
-    return f"{len(nasty)} odd inputs, empty ones and all, gave {len(found)} outputs in order; {_long(given, name)}"
+    return f"{len(nasty)} odd inputs, empty ones and all, gave {len(found)} outputs in order; {_long(given, names)}"
 
 
-def _long(given: Subject, name: str) -> str:
+def _long(given: Subject, names: tuple[str, ...]) -> str:
     """A text far longer than any seen is answered, and the answer says how, or refused in a sentence."""
     try:
-        (found,) = given.pipeline.predict([{name: ENDLESS}])
+        (found,) = given.pipeline.predict([dict.fromkeys(names, ENDLESS)])
     except RequestError:
         return f"one of {LONG:,} characters is refused, as set"
     require(bool(found.status), f"one of {LONG:,} characters was answered without a status.")

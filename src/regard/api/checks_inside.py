@@ -73,7 +73,7 @@ def _worst(check: Check) -> float:
 
 def masks(given: Subject) -> str:
     """Neither what stands in the padding nor what comes later moves an output."""
-    batch = examples(given)
+    batch = examples(given) if given.pipeline.task.two_sides else None
     if not isinstance(batch, Batch):
         return "this task's batches have no source and target; nothing to prove here"
     model = given.pipeline.model.eval()
@@ -118,8 +118,7 @@ def _future(model: Any, batch: Batch) -> tuple[int, int]:
 def examples(given: Subject) -> Any:
     """The inputs with what the model made of them, as a batch to learn from."""
     pipeline = given.pipeline
-    *_, wanted = pipeline.task.fields
-    rows = [{**row, wanted: result.text} for row, result in zip(given.rows, given.results, strict=True)]
+    rows = [pipeline.task.answered(row, result) for row, result in zip(given.rows, given.results, strict=True)]
     columns = pipeline.task.encoding(_languages(given)).encode(_texts(rows, pipeline.task.fields))
     made = [
         {name: np.array(column[number], dtype=np.int64) for name, column in columns.items()}
@@ -134,4 +133,4 @@ def _texts(rows: list[dict[str, str]], fields: tuple[str, ...]) -> dict[str, lis
 
 def _languages(given: Subject) -> Mapping[str, str]:
     recipe = given.pipeline.recipe
-    return recipe.data.valid.languages or recipe.data.train[0].languages
+    return recipe.data.valid.languages or (recipe.data.train[0].languages if recipe.data.train else {})

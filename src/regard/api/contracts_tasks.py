@@ -14,7 +14,7 @@ def described(kind: str, name: str, options: Mapping[str, Any]) -> str:
     require(
         isinstance(fields, tuple) and all(isinstance(field, str) for field in fields), f"{told}: no tuple of names."
     )
-    require(len(fields) >= 2, f"{told}: a task needs something to read, and last what is to be predicted.")
+    require(len(fields) >= 1, f"{told}: a task needs something to read, and last what is to be predicted.")
     require(len(set(fields)) == len(fields), f"{told}: a field is named twice.")
     return f"{told}, the last to be predicted"
 

@@ -18,7 +18,7 @@ from regard.decode import LENGTHS
 from regard.decode.lengths import Length
 from regard.metrics import METRICS, Metric
 from regard.models import MODELS
-from regard.tasks import TASKS, Recipe
+from regard.tasks import TASKS, Recipe, Task
 from regard.train import SCHEDULES, Schedule
 
 # Why something cannot be a part of its kind, or nothing.
@@ -73,7 +73,9 @@ def _task(part: Any) -> str:
         return f"it has to be a class with what regard.tasks.Task asks for, and is {part!r}"
     if not _is_class(getattr(part, "Recipe", None), Recipe):
         return "it needs a class `Recipe` built on regard.tasks.Recipe"
-    return _lacks(part, ("fields", "learn", "load", "files", "encoding", "model", "batch", "loss", "predict"))
+    if missing := _lacks(part, ("fields", "learn", "load", "files", "encoding", "model", "batch", "loss", "predict")):
+        return missing
+    return "" if _is_class(part, Task) else "it has to be built on regard.tasks.Task, which answers all the rest"
 
 
 def _reader(part: Any) -> str:

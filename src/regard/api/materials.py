@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from regard.data import Corpus, CorpusSettings, Counts, Joined, Progress, Row, Store, local, prepare
+from regard.data import Corpus, CorpusSettings, Counts, Examples, Joined, Progress, Row, Store, local, prepare
 from regard.errors import ConfigError, unknown
 from regard.files import FilePath, Meter, checksum
 from regard.tasks import TASKS, Recipe, Task
@@ -15,20 +16,46 @@ class Materials:
     """Corpora of a recipe: every iteration reads the files anew."""
 
     def __init__(self, recipe: Recipe) -> None:
-        data = recipe.data
+        data, task = recipe.data, TASKS[recipe.task]
         self.recipe = recipe
-        for corpus in (*data.train, data.valid, *data.test.values()):
-            _check_fields(corpus, TASKS[recipe.task].fields)
-        self.held_out = [self.corpus(held) for held in (data.valid, *data.test.values()) if _there(held, data.root)]
+        held = [one.deciding(task.inputs()) for one in (data.valid, *data.test.values())]
+        train = [one.deciding(task.inputs()) for one in data.train]
+        for corpus in (*train, *(one for one in held if not one.of_training)):
+            _check_fields(corpus, task)
+        self.held_out = [self.corpus(one) for one in held if not one.of_training and _there(one, data.root)]
+        shares = [one.part for one in held if one.of_training and one.part]
+        cleaned_of = self.held_out if data.cleaning else ()
         self.train = [
-            Corpus(local(one, data.root), data.policy, data.cleaning, self.held_out if data.cleaning else (), data.root)
-            for one in data.train
+            Corpus(
+                local(one, data.root),
+                data.policy,
+                data.cleaning,
+                cleaned_of,
+                data.root,
+                outside=shares,
+                fault=self.fault,
+            )
+            for one in train
         ]
         self.valid = self.corpus(data.valid)
 
     def corpus(self, settings: CorpusSettings) -> Corpus:
-        """A held-out corpus: nothing is cleaned out of it, and a bad line is always an error."""
-        return Corpus(local(settings, self.recipe.data.root), root=self.recipe.data.root)
+        """A held-out corpus: nothing is cleaned out of it, and a bad line is an error unless it is training's."""
+        data, root = self.recipe.data, self.recipe.data.root
+        settings = settings.deciding(TASKS[self.recipe.task].inputs())
+        if not settings.of_training:
+            return Corpus(local(settings, root), root=root, fault=self.fault)
+        if len(self.train) != 1 or settings.part is None:
+            raise ConfigError(
+                f"A share of training is taken from one corpus, and {len(data.train)} are named; "
+                "give data.valid and every test set files of their own."
+            )
+        return self.train[0].only(settings.part)
+
+    def fault(self, fields: Mapping[str, str]) -> str:
+        """What the task finds wrong with a row, or nothing."""
+        told: str = TASKS[self.recipe.task].fault(fields, self.recipe)
+        return told
 
     def test(self, name: str) -> Corpus:
         """A test set by name."""
@@ -38,7 +65,7 @@ class Materials:
         settings = local(data.test[name], data.root)
         if not settings.unseen:
             return self.corpus(settings)
-        return Corpus(settings, cleaning=("overlap",), held_out=self.train, root=data.root)
+        return Corpus(settings, cleaning=("overlap",), held_out=self.train, root=data.root, fault=self.fault)
 
     def texts(self) -> "Texts":
         """The fields of every training row."""
@@ -52,7 +79,7 @@ class Materials:
         ]
         encoding = task.encoding(self.valid.settings.languages)
         valid = prepare(folder / "valid", First(self.valid, task.fields[-1], self.recipe.data.references), encoding)
-        return Stores(train, valid)
+        return Stores(train, Joined([task.examples(store) for store in train]), task.examples(valid))
 
     def fingerprint(self) -> list[str]:
         """What the training texts are, whatever their names."""
@@ -84,10 +111,10 @@ class First:
 
 
 class Stores:
-    """Prepared examples: all of training as one, and validation."""
+    """Prepared examples: each corpus of training, all of them as one, and validation."""
 
-    def __init__(self, train: Sequence[Store], valid: Store) -> None:
-        self.each, self.train, self.valid = list(train), Joined(train), valid
+    def __init__(self, each: Sequence[Store], train: Joined, valid: Examples) -> None:
+        self.each, self.train, self.valid = list(each), train, valid
 
     def counts(self) -> list[str]:
         """What became of the lines of each corpus, in words."""
@@ -113,9 +140,7 @@ def _there(settings: CorpusSettings, root: str) -> bool:
     return all((Path(root) / path).exists() for path in (settings.files.values() or [str(settings.path)]))
 
 
-def _check_fields(settings: CorpusSettings, wanted: tuple[str, ...]) -> None:
-    if set(settings.fields) != set(wanted):
+def _check_fields(settings: CorpusSettings, task: Any) -> None:
+    if reason := task.unfit(settings.fields):
         place = settings.dataset or settings.path or ", ".join(settings.files.values())
-        raise ConfigError(
-            f"{place}: the fields are {', '.join(settings.fields)}; this task needs {' and '.join(wanted)}."
-        )
+        raise ConfigError(f"{place}: the fields are {', '.join(settings.fields)}; {reason}.")

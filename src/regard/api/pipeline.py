@@ -1,12 +1,13 @@
 """A model ready to work: what `regard.load` gives."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from regard import bundle
 from regard.api import recipes
@@ -16,7 +17,7 @@ from regard.config import Part
 from regard.data import Corpus
 from regard.decode import Ensemble
 from regard.errors import ConfigError, DataError
-from regard.metrics import Score, score
+from regard.metrics import Likelihood, Score, metric, score, score_likelihood
 from regard.nn.parameters import fill, named
 from regard.tasks import TASKS, Recipe, Result, Task
 
@@ -27,10 +28,24 @@ TOLERANCE = 1e-3
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Scores of one corpus with their signatures, and the outputs they were taken from."""
+    """Scores of one corpus with their signatures, the outputs they were taken from, and what else there is to tell."""
 
     scores: dict[str, Score]
+    # None where only likelihoods were asked for, and nothing was put out.
     results: list[Result]
+    # What the scores were taken from: of each result, or of the model's own belief.
+    texts: list[str]
+    told: list[Likelihood]
+    details: dict[str, Any]
+
+    def score(self, part: Part, references: Sequence[Sequence[str]]) -> Score:
+        if metric(part).of == "likelihood":
+            return score_likelihood(self.told, part)
+        return score(self.texts, references, part)
+
+    def outputs(self, part: Part) -> Sequence[str] | Sequence[Likelihood]:
+        """What a metric compares."""
+        return self.told if metric(part).of == "likelihood" else self.texts
 
     def plain(self) -> dict[str, Any]:
         return {name: {"value": found.value, "signature": found.signature} for name, found in self.scores.items()}
@@ -77,13 +92,19 @@ class Pipeline:
 
     def stream(self, inputs: Iterable[Input]) -> Iterator[Result]:
         """Results one by one, for inputs that may not all fit in memory."""
-        rows = ({self.task.fields[0]: given} if isinstance(given, str) else given for given in inputs)
-        yield from self.task.predict(self.model, rows, self.recipe)
+        yield from self.task.predict(self.model, map(self.row, inputs), self.recipe)
+
+    def row(self, given: Input) -> Mapping[str, str]:
+        """An input by its fields; a line of text is taken apart as the task has it."""
+        return self.task.row(given) if isinstance(given, str) else given
+
+    def embed(self, inputs: Iterable[Input]) -> Iterator[Float[Tensor, " D"]]:
+        """One vector for each input, in order."""
+        yield from self.task.embed(self.model, map(self.row, inputs), self.recipe)
 
     def settle(self, given: Input) -> Iterator[str | Result]:
         """What is settled of one result while the search goes on, and at last the result."""
-        row = {self.task.fields[0]: given} if isinstance(given, str) else given
-        return self.task.settle(self.model, row, self.recipe)
+        return self.task.settle(self.model, self.row(given), self.recipe)
 
     def ensemble(self, others: Sequence["Pipeline"]) -> "Pipeline":
         """This model and others as one; all must have learned from the same pieces."""
@@ -101,15 +122,23 @@ class Pipeline:
         return self.judged(rows, self.recipe.metrics if metrics is None else metrics)
 
     def judged(self, rows: Sequence[Mapping[str, str]], metrics: Sequence[Part]) -> Evaluation:
-        *given, wanted = self.task.fields
-        results = self.predict({name: row[name] for name in given} for row in rows)
-        texts, references = [result.text for result in results], [self.references(row[wanted]) for row in rows]
-        return Evaluation({str(part): score(texts, references, part) for part in metrics}, results)
+        """Scores of rows that have what is to be predicted."""
+        kinds = {metric(part).of for part in metrics} or {"texts"}
+        results = self.predict(self.asked(row) for row in rows) if "texts" in kinds else []
+        told = list(self.task.likelihood(self.model, rows, self.recipe)) if "likelihood" in kinds else []
+        texts = [self.task.compared(result) for result in results]
+        details = self.task.details(results, rows, self.recipe) if results else {}
+        found = Evaluation({}, results, texts, told, details)
+        references = [self.references(row) for row in rows]
+        return replace(found, scores={str(part): found.score(part, references) for part in metrics})
 
-    def references(self, text: str) -> str | list[str]:
-        """What counts as right, of a field that may hold several such."""
-        separator = self.recipe.data.references
-        return text.split(separator) if separator else text
+    def asked(self, row: Mapping[str, str]) -> dict[str, str]:
+        """A row without what is to be predicted."""
+        return {name: row[name] for name in self.task.inputs()}
+
+    def references(self, row: Mapping[str, str]) -> Sequence[str]:
+        """What counts as right for a row."""
+        return self.task.references(row, self.recipe)
 
     def verify(self, recipe: Recipe) -> None:
         """The golden inputs still give their outputs, under the settings they were made with."""

@@ -1,7 +1,7 @@
 """A recipe cut short: the same model and settings on a few lines for a few updates, in a folder of its own."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
@@ -13,7 +13,7 @@ from regard.data import Corpus, CorpusSettings
 from regard.errors import DataError
 from regard.files import write_atomically
 from regard.tasks import Recipe, Task
-from regard.text import Tokenizer
+from regard.text import Tokenizing, restored
 
 Fields = Mapping[str, str]
 # What a model that has learned nothing writes has no end of its own; so long it may become.
@@ -47,13 +47,14 @@ def hurried(recipe: Recipe, updates: int = UPDATES) -> Recipe:
     )
 
 
-def stored(path: Path, settings: CorpusSettings, rows: Iterable[Fields]) -> CorpusSettings:
+def stored(path: Path, settings: CorpusSettings, rows: Sequence[Fields]) -> CorpusSettings:
     """The settings of a corpus whose rows these are, written as JSON lines."""
     lines = [json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows]
     with write_atomically(path) as file:
         file.write("".join(lines).encode())
     kept = settings.model_dump(include={"languages", "weight", "blank"})
-    return CorpusSettings.read({"path": str(path), "columns": {name: name for name in settings.fields}, **kept})
+    names = dict.fromkeys(name for row in rows for name in row)
+    return CorpusSettings.read({"path": str(path), "columns": {name: name for name in names}, **kept})
 
 
 def first(corpus: Corpus, count: int) -> Sequence[Fields]:
@@ -64,17 +65,12 @@ def first(corpus: Corpus, count: int) -> Sequence[Fields]:
     return rows
 
 
-def inputs(rows: Sequence[Fields], fields: Sequence[str]) -> list[dict[str, str]]:
-    """The rows without what is to be predicted."""
-    return [{name: row[name] for name in fields[:-1]} for row in rows]
-
-
-def tokenizers(task: Task) -> dict[str, Tokenizer]:
-    """The tokenizer of each field, by what the task writes down: one for all, or `FIELD.tokenizer.json`."""
+def tokenizers(task: Task) -> dict[str, Tokenizing]:
+    """The tokenizer of each field that is cut, by what the task writes down: one for all, or `FIELD.tokenizer.json`."""
     found = {name: text for name, text in task.files().items() if name.endswith("tokenizer.json")}
-    made = {name: Tokenizer.from_json(text, name) for name, text in found.items()}
+    made = {name: restored(text, name) for name, text in found.items()}
     joint = made.get("tokenizer.json")
-    each = {field: made.get(f"{field}.tokenizer.json", joint) for field in task.fields}
+    each = {field: made.get(f"{field}.tokenizer.json", joint) for field in task.cut()}
     return {field: tokenizer for field, tokenizer in each.items() if tokenizer is not None}
 
 

@@ -14,17 +14,19 @@ import torch
 from torch import nn
 
 from regard import train
-from regard.api import recipes
+from regard.api import recipes, starts
 from regard.api.devices import device
 from regard.api.materials import Materials, Stores
 from regard.api.pipeline import Pipeline
+from regard.api.starts import Start
 from regard.config import make
 from regard.data import Batch, Batches, Position
 from regard.errors import ConfigError, DataError
 from regard.files import shown, write_atomically
+from regard.nn import merge
 from regard.nn.parameters import fill
 from regard.tasks import TASKS, Recipe, Task
-from regard.train import AverageSettings, Kept, Learner, Log, Step, TensorBoard, averaged, optimizers
+from regard.train import AverageSettings, Kept, Learner, Log, Step, TensorBoard, averaged, optimizers, tuning
 from regard.train.schedules import SCHEDULES
 
 # What may change when a run goes on: how long it lasts, and what does not touch the parameters.
@@ -50,7 +52,10 @@ class Training:
     def __init__(
         self, recipe: Recipe, folder: Path, resume: bool = False, tell: Callable[[str], None] = lambda _: None
     ) -> None:
+        recipe = starts.resolved(recipe)
         self.recipe, self.folder, self.resume, self.tell = recipe, folder, resume, tell
+        if not recipe.data.train:
+            raise ConfigError("data.train names no corpus to learn from; give it files, or a path and columns.")
         self.device = device(recipe.device)
         self.settings = recipe.train
         TASKS[recipe.task].check(recipe)
@@ -85,12 +90,12 @@ class Training:
 
     def finish(self) -> Pipeline:
         """The model with its best or averaged parameters, measured on validation and saved as a bundle."""
+        merge(self.model)
         fill(self.model, averaged(self.kept.paths()), "The run")
         rows = [row.fields for row in self.materials.valid]
         made = Pipeline(self.final_recipe, self.task, self.model.eval(), self.facts(), {})
         scores = made.judged(rows, self.recipe.metrics).plain()
-        *given, _ = self.task.fields
-        golden = [{name: row[name] for name in given} for row in rows[:GOLDEN]]
+        golden = [made.asked(row) for row in rows[:GOLDEN]]
         made = Pipeline(made.recipe, made.task, made.model, made.facts, {"valid": scores}).with_golden(golden)
         made.save(self.folder / "bundle")
         train.draw(train.log.read(self.folder / "log.jsonl"), self.folder / "curve.png")
@@ -113,12 +118,12 @@ class Training:
     def require_free(self) -> None:
         """Refuse a folder with anything in it, but for what a run leaves that never came to its first checkpoint."""
         names = {path.name for path in self.folder.iterdir()} if self.folder.is_dir() else set()
-        tokenizers = {name for name in names if name.endswith("tokenizer.json")}
-        if (self.folder.exists() and not self.folder.is_dir()) or names - tokenizers - BEGUN:
+        learned = {name for name in names if name.endswith(".json")}
+        if (self.folder.exists() and not self.folder.is_dir()) or names - learned - BEGUN:
             raise ConfigError(
                 f"{shown(self.folder)} is there already; add --resume to go on with it, or name another with --out."
             )
-        for name in tokenizers:
+        for name in learned:
             (self.folder / name).unlink()
 
     def check_same(self, before: Recipe) -> None:
@@ -132,16 +137,16 @@ class Training:
 
     @cached_property
     def task(self) -> Task:
-        """The task with its tokenizers, learned once and written down at once."""
+        """The task with its tokenizers and labels, learned once and written down at once."""
         kind = TASKS[self.recipe.task]
         try:
-            found = {path.name: path.read_text("utf-8") for path in sorted(self.folder.glob("*tokenizer.json"))}
+            found = {path.name: path.read_text("utf-8") for path in sorted(self.folder.glob("*.json"))}
             loaded: Task = kind.load(self.recipe, found)
             return loaded
         except DataError:
             pass
-        self.tell("Learning the tokenizer.")
-        learned: Task = kind.learn(self.recipe, self.materials.texts())
+        self.tell(f"Going on from {self.start}." if self.start else "Learning the tokenizer.")
+        learned: Task = kind.learn(self.recipe, self.materials.texts(), self.start.files if self.start else {})
         for name, text in learned.files().items():
             with write_atomically(self.folder / name) as file:
                 file.write(text.encode())
@@ -172,7 +177,20 @@ class Training:
         model = self.task.model().to(self.device)
         parameters = sum(parameter.numel() for parameter in model.parameters())
         self.tell(f"A {self.recipe.model.name} of {parameters:,} parameters on {self.device}.")
+        if self.recipe.vectors:
+            self.tell(starts.vectors(self.task, model, self.recipe.vectors, self.recipe.data.root))
         return model
+
+    @cached_property
+    def start(self) -> Start | None:
+        """The model this one goes on from, if there is one."""
+        return starts.read(self.recipe.model.start) if self.recipe.model.start else None
+
+    @cached_property
+    def factors(self) -> dict[str, float]:
+        """How fast each parameter learns, once those of the start are in place and those at rest are frozen."""
+        fresh = self.start.fill(self.model, self.tell) if self.start else None
+        return tuning.apply(self.recipe.tuning, self.model, fresh)
 
     @cached_property
     def learner(self) -> Learner[Any]:
@@ -180,7 +198,7 @@ class Training:
         return Learner(
             self.model,
             lambda batch: self.task.loss(self.model, batch, smoothing),
-            optimizers.build(chosen, self.model),
+            optimizers.build(chosen, self.model, self.factors),
             make("schedule", SCHEDULES, chosen.schedule, chosen.rate, self.planned),
             describe=lambda _: f"examples {', '.join(map(str, self.reading[:20]))}",
         )

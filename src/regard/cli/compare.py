@@ -33,7 +33,7 @@ def compare(
 ) -> None:
     """Tell whether one model is better than another, or only luckier.
 
-    Both translate the same data; then a thousand test sets are drawn from it
+    Both answer the same data; then a thousand test sets are drawn from it
     (paired bootstrap) to see how often the difference would come by chance.
 
     \b
@@ -50,12 +50,12 @@ def compare(
     for name, corpus in corpora(first, data or []).items():
         rows = [row.fields for row in corpus]
         with waiting(f"Both on {name}"):
-            outputs = [[result.text for result in one.judged(rows, ()).results] for one in (first, second)]
-        references = [first.references(row[first.task.fields[-1]]) for row in rows]
+            judged = [one.judged(rows, first.recipe.metrics) for one in (first, second)]
+        references = [first.references(row) for row in rows]
         if not as_json:
             typer.echo(f"{name}: {len(rows):,} lines")
         for part in first.recipe.metrics:
-            found = compared(outputs[0], outputs[1], references, part)
+            found = compared(judged[0].outputs(part), judged[1].outputs(part), references, part)
             if as_json:
                 printed({"data": name, "metric": str(part), **_plain(found)})
             else:

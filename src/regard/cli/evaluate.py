@@ -65,11 +65,14 @@ def evaluate(
 
 
 def _shown(name: str, corpus: "Corpus", found: "Evaluation", seconds: float, as_json: bool) -> None:
-    lines, statuses = len(found.results), counted(result.status for result in found.results)
+    lines, statuses = corpus.counts.kept, counted(result.status for result in found.results)
     if as_json:
         facts = {"lines": lines, "statuses": statuses, "seconds": round(seconds, 3)}
-        printed({"data": name, "scores": found.plain(), **facts})
+        details = {what: detail.plain() for what, detail in found.details.items()}
+        printed({"data": name, "scores": found.plain(), **facts, **details})
         return
     odd = told(statuses, lines)
     typer.echo(f"{name}: {lines:,} lines in {duration(seconds)}{'; ' + odd if odd else ''}")
     scored(found.plain())
+    for what, detail in found.details.items():
+        typer.echo(f"\n{what}\n{detail}")

@@ -1,7 +1,8 @@
 """Lines in, lines out: as many, in the same order, whatever they hold."""
 
+import json
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from regard.api import Pipeline
@@ -15,28 +16,48 @@ NAMED = 10
 
 
 class Given(NamedTuple):
-    """A line as a model is given it: nothing, if it cannot be read; then `fault` says why."""
+    """A line as a model is given it: a text, or fields by name; empty, if it cannot be read: then `fault` says why."""
 
-    text: str
+    asked: str | Mapping[str, str]
     fault: str = ""
     # What can be shown of a line that cannot be read.
     legible: str = ""
 
+    def plain(self) -> dict[str, object]:
+        """What was given, as JSON has it."""
+        if self.fault:
+            return {"source": self.legible}
+        return {"source": self.asked} if isinstance(self.asked, str) else {"input": dict(self.asked)}
 
-def given(path: str) -> Iterator[Given]:
-    """The lines of a file or of standard input."""
+
+def given(path: str, as_json: bool = False) -> Iterator[Given]:
+    """The lines of a file or of standard input, each a text or a JSON object of fields."""
     name = "standard input" if path == STANDARD_INPUT else shown(path)
     for number, line in enumerate(byte_lines(path), 1):
         try:
-            yield Given(decoded(line, f"{name} line {number}"))
+            text = decoded(line, f"{name} line {number}")
+            yield Given(_fields(text, f"{name} line {number}") if as_json else text)
         except DataError as error:
             yield Given("", str(error), line.decode("utf-8", "replace"))
+
+
+def _fields(line: str, place: str) -> str | dict[str, str]:
+    """The fields of a JSON object; what is no text among them stays JSON. A JSON text is a text."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{place}: no JSON ({error}); every line is an object of fields, or a text.") from None
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, dict):
+        raise DataError(f"{place}: {line[:40]!r} is no JSON object of fields and no text.")
+    return {name: one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for name, one in value.items()}
 
 
 def one_by_one(pipeline: Pipeline, lines: Iterable[Given]) -> Iterator[tuple[Given, Result]]:
     """Each line with its result before the next line is read: for someone who types."""
     for line in lines:
-        yield line, pipeline.predict([line.text])[0]
+        yield line, pipeline.predict([line.asked])[0]
 
 
 def streamed(pipeline: Pipeline, lines: Iterable[Given]) -> Iterator[tuple[Given, Result]]:
@@ -44,11 +65,11 @@ def streamed(pipeline: Pipeline, lines: Iterable[Given]) -> Iterator[tuple[Given
     waiting: deque[Given] = deque()
     trouble: list[RegardError] = []
 
-    def texts() -> Iterator[str]:
+    def texts() -> Iterator[str | Mapping[str, str]]:
         try:
             for line in lines:
                 waiting.append(line)
-                yield line.text
+                yield line.asked
         except RegardError as error:
             trouble.append(error)
 
@@ -56,6 +77,39 @@ def streamed(pipeline: Pipeline, lines: Iterable[Given]) -> Iterator[tuple[Given
         yield waiting.popleft(), result
     for error in trouble:
         raise error
+
+
+def settling(pipeline: Pipeline, line: Given, put: Callable[[str], None]) -> Result:
+    """The result of a line, whose text is handed out as soon as it is settled."""
+    shown_so_far = ""
+    for found in pipeline.settle(line.asked):
+        text = one_line(found if isinstance(found, str) else found.text)
+        if text.startswith(shown_so_far):
+            put(text[len(shown_so_far) :])
+        elif not isinstance(found, str):
+            # What was put back into the finished text is not where the settled one ended.
+            put("\r" + text)
+        shown_so_far = text
+        if not isinstance(found, str):
+            return found
+    raise AssertionError("A result comes last.")
+
+
+def embedded(pipeline: Pipeline, lines: Iterable[Given], answers: "Answers") -> Iterator[bytes]:
+    """The vector of each line as a JSON list."""
+    waiting: deque[Given] = deque()
+
+    def texts() -> Iterator[str | Mapping[str, str]]:
+        for line in lines:
+            waiting.append(line)
+            yield line.asked
+
+    for vector in pipeline.embed(texts()):
+        asked = waiting.popleft()
+        answers.note(asked)
+        numbers = [round(number, 6) for number in vector.tolist()]
+        text = json_line({**asked.plain(), "embedding": numbers}) if answers.as_json else json.dumps(numbers)
+        yield text.encode("utf-8", "backslashreplace") + b"\n"
 
 
 class Answers:
@@ -68,10 +122,8 @@ class Answers:
 
     def line(self, asked: Given, result: Result) -> bytes:
         """A result as the one line it is written as."""
-        self.count += 1
+        self.note(asked)
         self.statuses.update(result.status)
-        if asked.fault:
-            self._note(asked.fault)
         text = json_line(self._plain(asked, result)) if self.as_json else one_line(result.text)
         return text.encode("utf-8", "backslashreplace") + b"\n"
 
@@ -81,17 +133,19 @@ class Answers:
         odd = {status: self.statuses[status] for status in STATUSES if status != "empty"}
         found = [f"{sentence}." for sentence in [told(odd, self.count)] if sentence]
         if self.bad:
-            found.append(f"{self.bad:,} of {self.count:,} lines are not UTF-8 and got an empty output.")
+            found.append(f"{self.bad:,} of {self.count:,} lines could not be read and got an empty output.")
         return found
 
-    def _note(self, fault: str) -> None:
+    def note(self, asked: Given) -> None:
+        """Count a line, and name it if it could not be read."""
+        self.count += 1
+        if not asked.fault:
+            return
         self.bad += 1
         if self.bad <= NAMED:
-            self.tell(fault)
+            self.tell(asked.fault)
         elif self.bad == NAMED + 1:
-            self.tell("More lines are not UTF-8; they are counted.")
+            self.tell("More lines cannot be read; they are counted.")
 
     def _plain(self, asked: Given, result: Result) -> dict[str, object]:
-        if asked.fault:
-            return {"source": asked.legible, **result.plain(), "error": asked.fault}
-        return {"source": asked.text, **result.plain()}
+        return {**asked.plain(), **result.plain(), **({"error": asked.fault} if asked.fault else {})}

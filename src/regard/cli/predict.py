@@ -4,6 +4,8 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
@@ -17,6 +19,13 @@ from regard.files import write_atomically
 
 if TYPE_CHECKING:
     from regard.api import Pipeline
+
+
+class Form(StrEnum):
+    """What a line of input is: a text, or a JSON object of fields."""
+
+    text = "text"
+    json = "json"
 
 
 def predict(
@@ -43,6 +52,14 @@ def predict(
     verify: Annotated[
         bool, typer.Option("--verify", help="First see that the bundle still gives what it gave when it was made.")
     ] = False,
+    form: Annotated[
+        Form | None,
+        typer.Option("--input", help="What a line is; by itself json for .jsonl files.", show_default=False),
+    ] = None,
+    embeddings: Annotated[
+        bool, typer.Option("--embeddings", help="Give the vector of each text instead, as a JSON list.")
+    ] = False,
+    stream: Annotated[bool, typer.Option("--stream", help="Write each output while it is made.")] = False,
     as_json: Json = False,
 ) -> None:
     """Give an output for every line of a text, in order.
@@ -50,7 +67,8 @@ def predict(
     A line ends at a newline and nowhere else; a line end inside an output is
     written as backslash n. A line that is not UTF-8 gets an empty output, is
     named, and the exit code is 1. --json tells scores, statuses, probabilities
-    and, with search.best, the n best.
+    and, with search.best, the n best. Where a task reads several fields, a line
+    has them with a tab between (question TAB passage), or is a JSON object.
 
     \b
     Examples:
@@ -58,6 +76,8 @@ def predict(
       regard predict runs/x input.txt --out output.txt
       regard predict runs/x input.txt --set search.beams=1 --json
       regard predict runs/x --with runs/y --with runs/z input.txt
+      regard predict runs/x questions.jsonl --json
+      regard predict runs/x input.txt --embeddings
     """
     from regard.api import Pipeline
 
@@ -66,7 +86,9 @@ def predict(
     if others:
         pipeline = pipeline.ensemble([Pipeline.load(other, changes, verify) for other in others])
     try:
-        bad = _answered(pipeline, str(file), out, as_json)
+        chosen = form or (Form.json if file.name.endswith((".jsonl", ".jsonl.gz")) else Form.text)
+        asking = Asking(str(file), out, chosen is Form.json, as_json, embeddings, stream)
+        bad = _answered(pipeline, asking)
     except BrokenPipeError:
         # Whoever read our output has enough of it (`| head`); Python would complain once more when it leaves.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -74,23 +96,56 @@ def predict(
     raise typer.Exit(1 if bad else 0)
 
 
-def _answered(pipeline: "Pipeline", file: str, out: Path | None, as_json: bool) -> int:
-    """Write an output for every line; how many lines could not be read."""
-    from regard.cli.lines import Answers, given, one_by_one, streamed
+@dataclass(frozen=True)
+class Asking:
+    """What is read and how it is answered."""
 
-    answers, typing = Answers(as_json, lambda text: say(text, "red")), file == "-" and sys.stdin.isatty()
-    if typing:
+    file: str
+    out: Path | None
+    json_in: bool
+    json_out: bool
+    embeddings: bool
+    stream: bool
+
+    @property
+    def typing(self) -> bool:
+        return self.file == "-" and sys.stdin.isatty()
+
+
+def _answered(pipeline: "Pipeline", asking: Asking) -> int:
+    """Write an output for every line; how many lines could not be read."""
+    from regard.cli.lines import Answers, embedded, given, one_by_one, settling, streamed
+
+    answers = Answers(asking.json_out, lambda text: say(text, "red"))
+    if asking.typing:
         say("Type a line and press Enter; Ctrl-D ends.", "dim")
+    lines = given(asking.file, asking.json_in)
     with ExitStack() as inside:
-        put = inside.enter_context(_output(out))
-        advance = inside.enter_context(counting(file, out is not None))
-        for asked, result in (one_by_one if typing else streamed)(pipeline, given(file)):
-            put.write(answers.line(asked, result))
-            put.flush()
-            advance()
+        put = inside.enter_context(_output(asking.out))
+        advance = inside.enter_context(counting(asking.file, asking.out is not None))
+        if asking.embeddings:
+            for line in embedded(pipeline, lines, answers):
+                put.write(line)
+                put.flush()
+                advance()
+        elif (asking.stream or asking.typing) and not asking.json_out:
+            for asked in lines:
+                answers.line(asked, settling(pipeline, asked, lambda text: _at_once(put, text)))
+                _at_once(put, "\n")
+                advance()
+        else:
+            for asked, result in (one_by_one if asking.typing else streamed)(pipeline, lines):
+                put.write(answers.line(asked, result))
+                put.flush()
+                advance()
     for sentence in answers.summary():
         say(sentence)
     return answers.bad
+
+
+def _at_once(put: BinaryIO, text: str) -> None:
+    put.write(text.encode("utf-8", "backslashreplace"))
+    put.flush()
 
 
 @contextmanager

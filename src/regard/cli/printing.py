@@ -16,10 +16,15 @@ from rich.text import Text
 
 # How a result that did not simply end is spoken of.
 STATUSES = {
-    "split": "translated in parts",
+    "split": "made in parts",
     "limit": "stopped at the length limit",
     "looped": "repeating itself",
     "copied": "a copy of the source",
+    "refused": "refused as too long",
+    "windows": "read in overlapping windows",
+    "head": "read only at the head",
+    "tail": "read only at the tail",
+    "no answer": "without an answer",
     "empty": "empty",
 }
 Row: TypeAlias = Sequence[str]
@@ -101,7 +106,7 @@ def told(counts: Mapping[str, int], total: int) -> str:
     """What became of inputs that did not simply end, or nothing.
 
     >>> told({"complete": 997, "split": 2, "limit": 1}, 1000)
-    '2 of 1,000 translated in parts, 1 stopped at the length limit'
+    '2 of 1,000 made in parts, 1 stopped at the length limit'
     """
     odd = [(count, STATUSES.get(status, status)) for status, count in counts.items() if status != "complete" and count]
     first, *rest = [f"{count:,} {words}" for count, words in odd] or [""]

@@ -4,14 +4,17 @@ from regard.data.batching import Batch, Batches, BatchSettings, Plan, Position, 
 from regard.data.building import Encode, Encoding
 from regard.data.cleaning import CLEANERS, Cleaner, cleaned
 from regard.data.collating import Padded, collate, padded
-from regard.data.corpora import Corpus, CorpusSettings
+from regard.data.corpora import Corpus
 from regard.data.counts import Counts, LeftOut, Policy
 from regard.data.hub import local
-from regard.data.preparing import Progress, Rows, prepare
+from regard.data.preparing import Progress, prepare
 from regard.data.readers import READERS, read
-from regard.data.rows import Column, Fault, Row, Source
+from regard.data.rows import Column, Fault, Row, Rows, Source
+from regard.data.settings import CorpusSettings
+from regard.data.shares import Share
 from regard.data.shuffling import Mixture, shuffled
-from regard.data.store import Joined, Store
+from regard.data.store import Examples, Joined, Store
+from regard.data.together import Together
 
 __all__ = [
     "CLEANERS",
@@ -26,6 +29,7 @@ __all__ = [
     "Counts",
     "Encode",
     "Encoding",
+    "Examples",
     "Fault",
     "Joined",
     "LeftOut",
@@ -38,8 +42,10 @@ __all__ = [
     "Report",
     "Row",
     "Rows",
+    "Share",
     "Source",
     "Store",
+    "Together",
     "cleaned",
     "collate",
     "local",

@@ -20,10 +20,11 @@ class LeftOut:
 
 @dataclass
 class Counts:
-    """How many rows were kept, and how many were left out for which reason."""
+    """How many rows were kept, how many left out for which reason, and how many belong to another share."""
 
     kept: int = 0
     left_out: dict[str, LeftOut] = field(default_factory=dict)
+    held_out: int = 0
 
     def leave_out(self, reason: str, place: str) -> None:
         """Counts one row that was left out."""
@@ -34,18 +35,26 @@ class Counts:
 
     @property
     def read(self) -> int:
-        return self.kept + sum(entry.count for entry in self.left_out.values())
+        return self.kept + self.held_out + sum(entry.count for entry in self.left_out.values())
+
+    def __add__(self, other: "Counts") -> "Counts":
+        """The counts of two corpora as of one."""
+        left_out = {reason: LeftOut(entry.count, list(entry.places)) for reason, entry in self.left_out.items()}
+        for reason, entry in other.left_out.items():
+            both = left_out.setdefault(reason, LeftOut())
+            both.count, both.places = both.count + entry.count, [*both.places, *entry.places][:PLACES]
+        return Counts(self.kept + other.kept, left_out, self.held_out + other.held_out)
 
     def plain(self) -> dict[str, Any]:
         """These counts as values that JSON can hold."""
         left_out = {reason: {"count": entry.count, "places": entry.places} for reason, entry in self.left_out.items()}
-        return {"kept": self.kept, "left_out": left_out}
+        return {"kept": self.kept, "left_out": left_out, "held_out": self.held_out}
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> "Counts":
         """The counts that `plain` was made from."""
         left_out = {reason: LeftOut(**entry) for reason, entry in plain["left_out"].items()}
-        return cls(plain["kept"], left_out)
+        return cls(plain["kept"], left_out, plain.get("held_out", 0))
 
     def __str__(self) -> str:
         """One line a reason, ready to print.
@@ -57,6 +66,8 @@ class Counts:
           1 left out: empty (train.de line 812)
         """
         lines = [f"{self.kept:,} of {self.read:,} rows kept"]
+        if self.held_out:
+            lines.append(f"  {self.held_out:,} held out: in another share")
         for reason, entry in self.left_out.items():
             more = ", ..." if entry.count > len(entry.places) else ""
             lines.append(f"  {entry.count:,} left out: {reason} ({', '.join(entry.places)}{more})")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from regard.data.corpora import CorpusSettings
+from regard.data.settings import CorpusSettings
 from regard.errors import ConfigError, DataError
 from regard.files import write_atomically
 
@@ -30,8 +30,15 @@ def _write(path: Path, settings: CorpusSettings) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with write_atomically(path) as file:
         for number, row in enumerate(rows, 1):
-            fields = {field: _text(row, str(column), number) for field, column in settings.columns.items()}
-            file.write(json.dumps(fields, ensure_ascii=False).encode() + b"\n")
+            fields = {field: _value(row, str(column), number) for field, column in settings.columns.items()}
+            file.write(_line(fields, number))
+
+
+def _line(fields: Mapping[str, Any], number: int) -> bytes:
+    try:
+        return json.dumps(fields, ensure_ascii=False).encode() + b"\n"
+    except TypeError as error:
+        raise DataError(f"Row {number} is not text: {error}. Choose other columns.") from None
 
 
 def _fetched(settings: CorpusSettings) -> Iterator[Mapping[str, Any]]:
@@ -52,13 +59,11 @@ def _fetched(settings: CorpusSettings) -> Iterator[Mapping[str, Any]]:
     return iter(found)
 
 
-def _text(row: Mapping[str, Any], column: str, number: int) -> str:
-    """The text under a dotted name such as `translation.en`."""
+def _value(row: Mapping[str, Any], column: str, number: int) -> Any:
+    """The value under a dotted name such as `translation.en`."""
     value: Any = row
     for step in column.split("."):
         if not isinstance(value, Mapping) or step not in value:
             raise DataError(f"Row {number} has no {column!r}; its columns are {', '.join(map(str, row))}.")
         value = value[step]
-    if not isinstance(value, str | int | float):
-        raise DataError(f"Row {number}: {column!r} is {type(value).__name__}, not text.")
-    return str(value)
+    return value

@@ -16,34 +16,17 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 from regard.data.building import JOURNAL, Building, Encoding, Packed, Texts
 from regard.data.checksums import Checksums
-from regard.data.counts import Counts
 from regard.data.manifest import DATA_FILES, FORMAT, MANIFEST, Manifest, Unusable, record
-from regard.data.rows import Row
+from regard.data.rows import Row, Rows
 from regard.data.store import Store
 from regard.data.workers import ordered
 from regard.errors import DataError
-from regard.files import FilePath, Meter, shown, sync
+from regard.files import FilePath, shown, sync
 
 CHUNK = 8192
-
-
-@runtime_checkable
-class Rows(Protocol):
-    """Rows that come out the same every time they are read; `Corpus` is one."""
-
-    @property
-    def counts(self) -> Counts: ...
-
-    @property
-    def meter(self) -> Meter: ...
-
-    def __iter__(self) -> Iterator[Row]: ...
-
-    def fingerprint(self, summing: Callable[[FilePath], str]) -> str: ...
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Rows of text from files: several side by side, tab-separated, comma-separated, JSON lines; plain or gzip.
+"""Rows of text from files: several side by side, tables, JSON lines, CoNLL, SQuAD, plain text; packed or not.
 
 A reader yields a `Row` for every good line and a `Fault` for every bad one; `read` stops or skips by policy. What
 makes the rest of a file doubtful (missing, cut off, files of different lengths) stops whatever the policy is.
@@ -6,9 +6,12 @@ makes the rest of a file doubtful (missing, cut off, files of different lengths)
 
 from collections.abc import Callable, Iterator
 
+from regard.data.columns import conll
 from regard.data.counts import Counts, Policy
 from regard.data.jsonlines import jsonl
-from regard.data.rows import Fault, Row, Source, encoding_fault
+from regard.data.plain import text
+from regard.data.rows import Column, Fault, Row, Source, encoding_fault
+from regard.data.squad import VALUES, squad
 from regard.data.tables import comma_separated, tsv
 from regard.errors import ConfigError, DataError, unknown
 from regard.files import byte_lines, count_lines, shown
@@ -44,7 +47,30 @@ READERS: dict[str, Callable[[Source], Iterator[Row | Fault]]] = {
     "tsv": tsv,
     "csv": comma_separated,
     "jsonl": jsonl,
+    "conll": conll,
+    "squad": squad,
+    "text": text,
 }
+
+# Where each field stands if no columns are named.
+DEFAULT_COLUMNS: dict[str, dict[str, Column]] = {
+    "squad": {"question": "question", "passage": "context", "answers": "answers"},
+    "text": {"text": "text"},
+}
+
+
+def misplaced(format: str, column: Column) -> str:
+    """Why a format can have no such column, or nothing."""
+    numbered = isinstance(column, int)
+    if format == "jsonl" and numbered:
+        return "JSON lines have keys, not numbers"
+    if format == "conll" and not numbered:
+        return "the columns of a CoNLL file are numbered from 1"
+    if format == "squad" and column not in VALUES:
+        return unknown("column", column, VALUES).removesuffix(".")
+    if format in ("text", "parallel") and column not in ("text", 1):
+        return "a file of plain text has no columns"
+    return "columns are numbered from 1" if isinstance(column, int) and column < 1 else ""
 
 
 def _same_lengths(paths: tuple[str, ...]) -> None:
@@ -64,6 +90,6 @@ def _aligned(source: Source, number: int, sides: tuple[bytes, ...]) -> Row | Fau
             return encoding_fault(side, source.place(number, file))
     row = source.checked(Row(source.place(number), fields))
     if isinstance(row, Fault):
-        file = next(file for file, text in enumerate(fields.values()) if not text.strip())
+        file = next((file for file, text in enumerate(fields.values()) if not text.strip()), 0)
         return source.checked(Row(source.place(number, file), fields))
     return row

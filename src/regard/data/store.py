@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int, UInt, UInt32
@@ -72,10 +72,28 @@ class Store:
         return Store.open, (self.folder,)
 
 
+@runtime_checkable
+class Examples(Protocol):
+    """Integer sequences by number, with the length of each of their columns; a `Store` is that."""
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+
+    @property
+    def lengths(self) -> UInt32[np.ndarray, "N C"]: ...
+
+    @property
+    def folder(self) -> Path: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> dict[str, UInt[np.ndarray, " _"]]: ...
+
+
 class Joined:
     """Several stores as one: the examples of the first, then those of the second, and so on."""
 
-    def __init__(self, stores: Sequence[Store]):
+    def __init__(self, stores: Sequence[Examples]):
         if len({store.columns for store in stores}) != 1:
             listing = ", ".join(f"{shown(store.folder)} has {', '.join(store.columns)}" for store in stores)
             raise ConfigError(f"Stores can be joined when their columns are the same: {listing or 'there is none'}.")

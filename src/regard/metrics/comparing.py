@@ -7,8 +7,9 @@ import numpy as np
 from jaxtyping import Float
 
 from regard.errors import ConfigError
+from regard.metrics.likelihood import Likelihood
 from regard.metrics.metric import Metric, Score
-from regard.metrics.scoring import Choice, Given, metric, paired, signed
+from regard.metrics.scoring import Choice, Given, measuring, paired, signed
 
 # How many draws of a line are held at a time.
 _AT_ONCE = 4_000_000
@@ -38,8 +39,8 @@ class Comparison:
 
 
 def compare(
-    outputs_a: Sequence[str],
-    outputs_b: Sequence[str],
+    outputs_a: Sequence[str] | Sequence[Likelihood],
+    outputs_b: Sequence[str] | Sequence[Likelihood],
     references: Given,
     choice: Choice = "bleu",
     samples: int = 1000,
@@ -51,7 +52,7 @@ def compare(
     """
     if samples < 1:
         raise ConfigError(f"samples = {samples}: at least one test set has to be drawn; 1000 is usual.")
-    measure = metric(choice)
+    measure = measuring(choice, outputs_a)
     allowed = paired(outputs_a, references)
     paired(outputs_b, references)
     rows = [measure.statistics(outputs, allowed) for outputs in (outputs_a, outputs_b)]
@@ -70,7 +71,7 @@ def compare(
 def _differences(
     measure: Metric,
     first: Float[np.ndarray, "lines columns"],
-    second: Float[np.ndarray, "lines columns"],
+    second: Float[np.ndarray, "lines others"],
     samples: int,
     seed: int,
 ) -> Float[np.ndarray, " samples"]:

@@ -15,26 +15,38 @@ from regard.nn.norms import LayerNorm
 
 
 class EmbeddingSettings(Settings):
-    """`width` is the vectors' own where it differs from the model's; `segments` counts kinds of segment (BERT)."""
+    """`width` is the vectors' own where it differs from the model's; `segments` counts kinds of segment (BERT).
+
+    `beside` is the width of what else is known of each piece, `piece_dropout` how often a piece's own vector is hidden.
+    """
 
     width: PositiveInt | None = None
+    beside: NonNegativeInt = 0
     scale: bool = True
     norm: bool = False
     epsilon: float = 1e-5
     segments: NonNegativeInt = 0
     dropout: Rate = 0.1
+    piece_dropout: Rate = 0.0
+
+
+class UnscaledSettings(EmbeddingSettings):
+    """Vectors as they are, unless told otherwise, and whatever else of them is set."""
+
+    scale: bool = False
 
 
 class Embedding(nn.Module):
-    """P(E[piece] sqrt(D) + position)   (Vaswani et al. 2017, 3.4-3.5)."""
+    """P [E[piece] sqrt(D); beside] + position   (Vaswani et al. 2017, 3.4-3.5)."""
 
     def __init__(self, settings: EmbeddingSettings, vocabulary: int, width: int, position: Part) -> None:
         super().__init__()
         own = settings.width or width
-        self.vocabulary = vocabulary
+        self.vocabulary, self.beside = vocabulary, settings.beside
         self.factor = math.sqrt(width) if settings.scale else 1.0
         self.vectors = nn.Parameter(torch.empty(vocabulary, own).normal_(0.0, own**-0.5))
-        self.project = linear(own, width, bias=False) if own != width else None
+        inputs = own + settings.beside
+        self.project = linear(inputs, width, bias=False) if inputs != width else None
         self.position = make("position", POSITIONS, position, width)
         if self.position.acts == "attention":
             raise ConfigError(
@@ -45,13 +57,20 @@ class Embedding(nn.Module):
             nn.Parameter(torch.empty(settings.segments, width).normal_(0.0, 0.02)) if settings.segments else None
         )
         self.norm = LayerNorm(width, epsilon=settings.epsilon) if settings.norm else None
-        self.dropout = Dropout(settings.dropout)
+        self.dropout, self.hide = Dropout(settings.dropout), Dropout(settings.piece_dropout)
         self.embedded = Tap("BTD")
 
     def forward(
-        self, pieces: Int[Tensor, "B T"], at: At, segments: Int[Tensor, "B T"] | None = None
+        self,
+        pieces: Int[Tensor, "B T"],
+        at: At,
+        segments: Int[Tensor, "B T"] | None = None,
+        beside: Float[Tensor, "B T X"] | None = None,
     ) -> Float[Tensor, "B T D"]:
-        vectors_BTD = nn.functional.embedding(pieces, self.vectors)
+        vectors_BTD = self._own(pieces)
+        if beside is not None or self.beside:
+            # What stands beside a piece is not scaled as its vector is.
+            vectors_BTD = torch.cat([vectors_BTD, self._checked(beside, pieces) / self.factor], dim=-1)
         if self.project is not None:
             vectors_BTD = self.project(vectors_BTD)
         placed_BTD = self.position.embed(vectors_BTD * self.factor, at)
@@ -63,6 +82,26 @@ class Embedding(nn.Module):
         if self.norm is not None:
             placed_BTD = self.norm(placed_BTD)
         return self.dropout(self.embedded(placed_BTD))
+
+    def _own(self, pieces: Int[Tensor, "B T"]) -> Float[Tensor, "B T X"]:
+        """The pieces' own vectors, some hidden as a whole while training   (Gal and Ghahramani 2016, section 4.2)."""
+        vectors_BTX = nn.functional.embedding(pieces, self.vectors)
+        if not self.training or self.hide.rate == 0.0:
+            return vectors_BTX
+        return vectors_BTX * self.hide(vectors_BTX.new_ones(*pieces.shape, 1))
+
+    def _checked(self, beside: Float[Tensor, "B T X"] | None, pieces: Int[Tensor, "B T"]) -> Float[Tensor, "B T X"]:
+        if beside is None:
+            raise ModelError(
+                f"This embedding takes {self.beside} features beside each piece and was given none; "
+                "give them, or set embedding.beside = 0."
+            )
+        if beside.shape != (*pieces.shape, self.beside):
+            raise ModelError(
+                f"Features of shape {tuple(beside.shape)} beside pieces of shape {tuple(pieces.shape)}, where this "
+                f"embedding takes {self.beside} a piece; set embedding.beside = {beside.shape[-1]} or give others."
+            )
+        return beside
 
     def _check_segments(self, segments: Int[Tensor, "B T"]) -> None:
         known = 0 if self.segments is None else len(self.segments)

@@ -1,9 +1,10 @@
 """Tasks: what each reads, learns and gives, on the parts all of them share."""
 
-from regard.tasks.recipe import DataSettings, LossSettings, Recipe, ValidationSettings
+from regard.tasks.known import TASKS
+from regard.tasks.recipe import DataSettings, LossSettings, ModelPart, Recipe, ValidationSettings, VectorsSettings
 from regard.tasks.results import Status, Written
 from regard.tasks.sides import Batch, Sides
-from regard.tasks.task import TASKS, Result, Task
+from regard.tasks.task import Result, Task
 from regard.tasks.translating import PredictSettings, Translation
 from regard.tasks.translation import TranslationRecipe, TranslationTask
 
@@ -12,6 +13,7 @@ __all__ = [
     "Batch",
     "DataSettings",
     "LossSettings",
+    "ModelPart",
     "PredictSettings",
     "Recipe",
     "Result",
@@ -22,5 +24,6 @@ __all__ = [
     "TranslationRecipe",
     "TranslationTask",
     "ValidationSettings",
+    "VectorsSettings",
     "Written",
 ]

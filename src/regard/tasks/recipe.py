@@ -1,21 +1,22 @@
 """What every recipe says, whatever its task: data, model, training, search, measures."""
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from regard.config import Part, Rate, Settings
 from regard.data import BatchSettings, CorpusSettings, Policy
 from regard.decode import SearchSettings
-from regard.train import FitSettings, OptimizerSettings
+from regard.train import FitSettings, OptimizerSettings, TuningSettings
 
 
 class DataSettings(Settings):
     """Where the texts stand. Paths are relative to `root`, and that to the folder one works in."""
 
     root: str = ""
-    train: tuple[CorpusSettings, ...]
-    valid: CorpusSettings
+    train: tuple[CorpusSettings, ...] = ()
+    # A corpus of its own, or a share of training that is then left out of it.
+    valid: CorpusSettings = CorpusSettings(share=(0.0, 0.05))
     # Held-out corpora by name; none of them is looked at before `regard evaluate`.
     test: dict[str, CorpusSettings] = Field(default={})
     # What to do about a bad line: stop and name it, or leave it out and count.
@@ -28,6 +29,29 @@ class DataSettings(Settings):
     @classmethod
     def _one_or_several(cls, value: Any) -> Any:
         return [value] if isinstance(value, dict) else value
+
+
+class ModelPart(Part):
+    """A model by name with its settings; or the bundle it goes on from, and what is to be otherwise."""
+
+    name: str = ""
+    start: str = ""
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if not self.name and not self.start:
+            raise ValueError("name a model, such as name = transformer, or one to go on from: start = PATH")
+        return self
+
+
+class VectorsSettings(Settings):
+    """Word vectors learned elsewhere, as GloVe and fastText write them, to begin the embeddings with."""
+
+    path: str
+    # Leave them as they are, instead of learning them further.
+    frozen: bool = False
+    # A word that is not there takes the vector of its lower-cased form.
+    lower: bool = True
 
 
 class LossSettings(Settings):
@@ -52,7 +76,9 @@ class Recipe(Settings):
     seed: int = 1
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     data: DataSettings
-    model: Part
+    model: ModelPart
+    vectors: VectorsSettings | None = None
+    tuning: TuningSettings = TuningSettings()
     batches: BatchSettings = BatchSettings()
     loss: LossSettings = LossSettings()
     optimizer: OptimizerSettings = OptimizerSettings()

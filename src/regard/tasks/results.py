@@ -8,7 +8,10 @@ from regard.decode import Hypothesis
 
 # complete: ended by itself; limit: stopped at the length limit; split: made in parts; looped: it repeats itself;
 # copied: it is its source; empty: there was nothing to do; refused: it was too long, and was not to be split.
-Status = Literal["complete", "limit", "split", "looped", "copied", "empty", "refused"]
+# windows: read in overlapping windows; head, tail: only that part of it was read; no answer: there is none.
+Status = Literal[
+    "complete", "limit", "split", "looped", "copied", "empty", "refused", "windows", "head", "tail", "no answer"
+]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from regard.data import Encoding, collate
 from regard.errors import DataError
 from regard.models import Vocabulary
 from regard.nn import IGNORE, Loss
-from regard.text import Encoded, Tokenizer, TokenizerSettings
+from regard.text import Cut, Tokenizer, TokenizerSettings, Tokenizing, restored
 
 JOINT = "tokenizer.json"
 SOURCE, TARGET = "source.tokenizer.json", "target.tokenizer.json"
@@ -34,8 +34,8 @@ class Batch:
 class Sides:
     """The tokenizers of source and target; one and the same where the vocabulary is joint."""
 
-    source: Tokenizer
-    target: Tokenizer
+    source: Tokenizing
+    target: Tokenizing
 
     @classmethod
     def learn(
@@ -55,12 +55,12 @@ class Sides:
     def load(cls, files: Mapping[str, str]) -> "Sides":
         """The sides as `files` gave them."""
         if JOINT in files:
-            joint = Tokenizer.from_json(files[JOINT], JOINT)
+            joint = restored(files[JOINT], JOINT)
             return cls(joint, joint)
         for name in (SOURCE, TARGET):
             if name not in files:
                 raise DataError(f"There is neither {JOINT} nor {name}; the model cannot read text without it.")
-        return cls(Tokenizer.from_json(files[SOURCE], SOURCE), Tokenizer.from_json(files[TARGET], TARGET))
+        return cls(restored(files[SOURCE], SOURCE), restored(files[TARGET], TARGET))
 
     @property
     def joint(self) -> bool:
@@ -74,7 +74,7 @@ class Sides:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        return Vocabulary(self.source.size, self.target.size, begin=Tokenizer.begin, end=Tokenizer.end)
+        return Vocabulary(self.source.size, self.target.size, begin=self.target.begin, end=self.target.end)
 
     def encoding(self, opening: Sequence[str] = ()) -> Encoding:
         """How rows become examples; each source begins with the `opening` pieces, such as a language's tag."""
@@ -88,11 +88,11 @@ class Sides:
     @property
     def banned(self) -> tuple[int, ...]:
         """The pieces no output may hold: all that stand for something other than text, but for the end."""
-        return tuple(number for number in range(len(self.target.settings.fixed)) if number != Tokenizer.end)
+        return tuple(sorted(number for number in self.target.special if number != self.target.end))
 
-    def read(self, encoded: Encoded, opening: Sequence[str] = ()) -> list[int]:
+    def read(self, encoded: Cut, opening: Sequence[str] = ()) -> list[int]:
         """The pieces of a source as the model reads them, its end included."""
-        return [*(self.source.id(piece) for piece in opening), *encoded.ids, Tokenizer.end]
+        return [*(self.source.id(piece) for piece in opening), *encoded.ids, self.source.end]
 
 
 @dataclass(frozen=True)
@@ -101,19 +101,21 @@ class _Encode:
     first: tuple[int, ...]
 
     def __call__(self, texts: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[Sequence[int]]]:
-        end = (Tokenizer.end,)
+        source, target = self.sides.source, self.sides.target
         return {
-            "source": [(*self.first, *e.ids, *end) for e in self.sides.source.encode_many(texts["source"])],
-            "target": [(*e.ids, *end) for e in self.sides.target.encode_many(texts["target"])],
+            "source": [(*self.first, *e.ids, source.end) for e in source.encode_many(texts["source"])],
+            "target": [(*e.ids, target.end) for e in target.encode_many(texts["target"])],
         }
 
 
-def batch(examples: Sequence[Mapping[str, Integer[np.ndarray, " _"]]], device: torch.device) -> Batch:
+def batch(
+    examples: Sequence[Mapping[str, Integer[np.ndarray, " _"]]], device: torch.device, begin: int = Tokenizer.begin
+) -> Batch:
     """Examples of a store as tensors; what is padding is told by lengths, never by ids."""
     columns = collate(examples, {"source": Tokenizer.padding, "target": IGNORE})
     source, wanted = columns["source"], torch.from_numpy(columns["target"].tokens)
     real = np.arange(source.tokens.shape[1]) < source.lengths[:, None]
-    before = torch.cat([torch.full((len(wanted), 1), Tokenizer.begin), wanted[:, :-1]], 1)
+    before = torch.cat([torch.full((len(wanted), 1), begin), wanted[:, :-1]], 1)
     tensors = (torch.from_numpy(source.tokens), torch.from_numpy(real), before.clamp(min=Tokenizer.padding), wanted)
     return Batch(*(tensor.to(device, non_blocking=True) for tensor in tensors))
 

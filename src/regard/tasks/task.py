@@ -1,15 +1,19 @@
-"""What training, prediction and the command line may ask of any task, and all tasks by name."""
+"""What training, prediction and the command line may ask of any task; what most tasks answer alike stands here."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import torch
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
-from regard.data import Encoding
+from regard.data import Encoding, Examples, Store
+from regard.errors import ConfigError, RequestError
+from regard.metrics import Likelihood
 from regard.nn import Loss
 from regard.tasks.recipe import Recipe
-from regard.tasks.translation import TranslationTask
+
+Row = Mapping[str, str]
 
 
 @runtime_checkable
@@ -29,11 +33,13 @@ class Result(Protocol):
 
 @runtime_checkable
 class Task(Protocol):
-    """One kind of task with the tokenizers it learned."""
+    """One kind of task with the tokenizers and labels it learned; tasks inherit what they do not say otherwise."""
 
     # The settings of its recipes; the fields its rows have, the last of them what is to be predicted.
     Recipe: ClassVar[type[Recipe]]
     fields: ClassVar[tuple[str, ...]]
+    # Whether the first field and the last are texts of one kind, which could be mistaken for each other.
+    two_sides: ClassVar[bool] = False
 
     @classmethod
     def check(cls, recipe: Any) -> None:
@@ -41,14 +47,23 @@ class Task(Protocol):
         ...
 
     @classmethod
-    def learn(cls, recipe: Any, rows: Iterable[Mapping[str, str]]) -> "Task": ...
+    def learn(cls, recipe: Any, rows: Iterable[Row], start: Mapping[str, str]) -> "Task":
+        """The task for these rows, which may be read several times; `start` has the files of the model it goes on
+        from, whose tokenizers it keeps, or nothing."""
+        ...
 
     @classmethod
-    def load(cls, recipe: Any, files: Mapping[str, str]) -> "Task": ...
+    def load(cls, recipe: Any, files: Mapping[str, str]) -> "Task":
+        """The task as `files` gave it; a DataError where one is missing or damaged."""
+        ...
 
-    def files(self) -> dict[str, str]: ...
+    def files(self) -> dict[str, str]:
+        """What was learned, as texts by the name of their file: each ends in .json."""
+        ...
 
-    def encoding(self, languages: Mapping[str, str]) -> Encoding: ...
+    def encoding(self, languages: Mapping[str, str]) -> Encoding:
+        """How rows become the numbers of a store."""
+        ...
 
     def model(self) -> nn.Module: ...
 
@@ -56,9 +71,88 @@ class Task(Protocol):
 
     def loss(self, model: nn.Module, batch: Any, smoothing: float) -> Loss: ...
 
-    def predict(self, model: nn.Module, rows: Iterable[Mapping[str, str]], recipe: Any) -> Iterator[Result]: ...
+    def predict(self, model: nn.Module, rows: Iterable[Row], recipe: Any) -> Iterator[Result]:
+        """A result for each row, in order; the field to be predicted need not be there."""
+        ...
 
-    def settle(self, model: nn.Module, row: Mapping[str, str], recipe: Any) -> Iterator[str | Result]: ...
+    # What most tasks answer alike.
 
+    @classmethod
+    def inputs(cls) -> tuple[str, ...]:
+        """The fields that are given; where a text is its own continuation, that."""
+        return cls.fields[:-1] or cls.fields
 
-TASKS: dict[str, Any] = {"translation": TranslationTask}
+    @classmethod
+    def cut(cls) -> tuple[str, ...]:
+        """The fields whose text is cut into pieces; what they become in a store has their name."""
+        return cls.inputs()
+
+    @classmethod
+    def sample(cls) -> list[Row]:
+        """A few rows such as the task reads, to try a recipe with before there are any."""
+        names = enumerate(cls.fields)
+        return [{name: " ".join(f"{name}{number}" for number in range(place + 2)) for place, name in names}]
+
+    @classmethod
+    def unfit(cls, fields: Sequence[str]) -> str:
+        """Why a corpus with these fields cannot be read, or nothing."""
+        return "" if set(fields) == set(cls.fields) else f"this task needs {' and '.join(cls.fields)}"
+
+    @classmethod
+    def fault(cls, row: Row, recipe: Any) -> str:
+        """What is wrong with a row of any corpus, or nothing; `data.policy` says what becomes of it."""
+        return ""
+
+    def remarks(self, train: Iterable[Row], held_out: Iterable[Row]) -> list[str]:
+        """What is odd about the data as a whole, such as a label seen once or never in training; told beforehand."""
+        return []
+
+    @classmethod
+    def row(cls, line: str) -> dict[str, str]:
+        """A line of text as an input; several fields stand in columns with a tab between."""
+        names = cls.inputs()
+        if len(names) == 1:
+            return {names[0]: line}
+        cells = line.split("\t", len(names) - 1) if line.strip() else [""] * len(names)
+        if len(cells) < len(names):
+            wanted = " TAB ".join(names)
+            raise RequestError(f"{line[:40]!r}: {len(cells)} of {len(names)} columns; a line here is {wanted}.")
+        return dict(zip(names, cells, strict=True))
+
+    def examples(self, store: Store) -> Examples:
+        """The examples training sees: those of the store, unless the task cuts them otherwise."""
+        return store
+
+    @classmethod
+    def references(cls, row: Row, recipe: Any) -> Sequence[str]:
+        """What counts as right for a row."""
+        text, separator = row[cls.fields[-1]], recipe.data.references
+        return text.split(separator) if separator else [text]
+
+    def compared(self, result: Result) -> str:
+        """What of a result metrics compare with the references."""
+        return result.text
+
+    def answered(self, row: Row, result: Result) -> dict[str, str]:
+        """The row with what was predicted for it, as training data have it."""
+        return {**row, self.fields[-1]: result.text}
+
+    def details(self, results: Sequence[Result], rows: Sequence[Row], recipe: Any) -> dict[str, Any]:
+        """What an evaluation tells beside its scores, by name: objects with `str()` and `plain()`."""
+        return {}
+
+    def likelihood(self, model: nn.Module, rows: Iterable[Row], recipe: Any) -> Iterator[Likelihood]:
+        """How likely the model holds what is to be predicted of each row."""
+        raise ConfigError(f"The task {recipe.task} has no likelihood to measure; choose metrics of its outputs.")
+
+    def settle(self, model: nn.Module, row: Row, recipe: Any) -> Iterator[str | Result]:
+        """What is settled of one result while it is made, and at last the result."""
+        yield from self.predict(model, [row], recipe)
+
+    def embed(self, model: nn.Module, rows: Iterable[Row], recipe: Any) -> Iterator[Float[Tensor, " D"]]:
+        """One vector for each row."""
+        raise RequestError(f"The task {recipe.task} gives no vectors of whole texts; use a model with an encoder.")
+
+    def embeddings(self, model: nn.Module) -> list[tuple[Any, Any]]:
+        """The tokenizers and the embeddings of their pieces, into which pretrained vectors can be put."""
+        raise ConfigError("This model has no embeddings to put pretrained vectors into.")

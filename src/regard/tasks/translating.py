@@ -14,30 +14,25 @@ from typing import Any, Literal
 import torch
 from pydantic import PositiveInt
 
-from regard.config import Settings
 from regard.decode import Hypothesis, Latency, Progressing, Request, SearchSettings, search, stream
 from regard.errors import RequestError
+from regard.tasks.grouping import GroupSettings, blocks, in_groups
 from regard.tasks.interpreting import SimultaneousSettings, interpret
 from regard.tasks.links import Alignment, alignments
 from regard.tasks.looking import Looking
 from regard.tasks.results import Status, Written, plain, status
 from regard.tasks.sides import Sides, sources
-from regard.text import Tokenizer, parts, placeholders
+from regard.text import Tokenizing, parts, placeholders
 from regard.text.alignment import Link
 from regard.text.glossary import Entry, Glossary, Item, receipt
 from regard.text.placeholders import Extracted
 
-# How many rows are taken in before any is given out: enough to batch by length, little enough for any file.
-WINDOW = 2048
 NOTHING = Alignment()
 
 
-class PredictSettings(Settings):
-    """What is done around the search."""
+class PredictSettings(GroupSettings):
+    """What is done around the search; the padded pieces of a batch count each beam."""
 
-    # The most rows of a batch, and the most padded pieces: rows x beams x longest source.
-    rows: PositiveInt = 64
-    tokens: PositiveInt = 16_384
     # What to do with a source longer than `longest` pieces; without a number, longer than any seen in training.
     long: Literal["split", "refuse"] = "split"
     longest: PositiveInt | None = None
@@ -118,8 +113,7 @@ class Translating:
     opening: tuple[str, ...] = ()
 
     def __call__(self, rows: Iterable[Mapping[str, str]]) -> Iterator[Translation]:
-        coming = iter(rows)
-        while window := list(islice(coming, WINDOW)):
+        for window in blocks(rows):
             works = [self.work(row) for row in window]
             done = iter(self.done([job for work in works for job in work.jobs]))
             yield from (self.whole(work, list(islice(done, len(work.jobs)))) for work in works)
@@ -193,19 +187,8 @@ class Translating:
 
     def done(self, jobs: list[Job]) -> list[Done]:
         """Every job searched, those of similar length together, given back in their order."""
-        order = sorted(range(len(jobs)), key=lambda number: -len(jobs[number].pieces))
-        results: dict[int, Done] = {}
-        for group in self.groups(order, jobs):
-            results.update(zip(group, self.searched([jobs[number] for number in group]), strict=True))
-        return [results[number] for number in range(len(jobs))]
-
-    def groups(self, order: list[int], jobs: list[Job]) -> Iterator[list[int]]:
-        start = 0
-        while start < len(order):
-            longest = len(jobs[order[start]].pieces)
-            rows = min(self.settings.rows, max(1, self.settings.tokens // (longest * self.search.beams)))
-            yield order[start : start + rows]
-            start += rows
+        beams = GroupSettings(rows=self.settings.rows, tokens=max(self.settings.tokens // self.search.beams, 1))
+        return in_groups(jobs, lambda job: len(job.pieces), beams, self.searched)
 
     def searched(self, jobs: list[Job]) -> list[Done]:
         self.model.eval()
@@ -266,7 +249,7 @@ class Translating:
             return None
         return tuple(self.written(one, self.sides.target) for one in done[0].hypotheses)
 
-    def written(self, one: Hypothesis, tokenizer: Tokenizer) -> Written:
+    def written(self, one: Hypothesis, tokenizer: Tokenizing) -> Written:
         probabilities = tuple(torch.tensor(one.piece_log_probabilities, dtype=torch.float64).exp().tolist())
         return Written(
             tokenizer.decode(one.pieces), one.score, tuple(map(tokenizer.piece, one.pieces)), probabilities, one.pieces

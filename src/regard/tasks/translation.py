@@ -16,10 +16,9 @@ from regard.nn import Loss
 from regard.tasks import sides
 from regard.tasks.recipe import Recipe
 from regard.tasks.sides import Batch, Sides
+from regard.tasks.task import Row, Task
 from regard.tasks.translating import PredictSettings, Translating, Translation
 from regard.text import TokenizerSettings, tags
-
-Row = Mapping[str, str]
 
 
 class TranslationRecipe(Recipe):
@@ -32,7 +31,7 @@ class TranslationRecipe(Recipe):
 
 
 @dataclass(frozen=True)
-class TranslationTask:
+class TranslationTask(Task):
     """All that translation adds to models, search and training."""
 
     recipe: TranslationRecipe
@@ -40,6 +39,11 @@ class TranslationTask:
 
     Recipe: ClassVar = TranslationRecipe
     fields: ClassVar = ("source", "target")
+    two_sides: ClassVar = True
+
+    @classmethod
+    def cut(cls) -> tuple[str, ...]:
+        return cls.fields
 
     @classmethod
     def check(cls, recipe: TranslationRecipe) -> None:
@@ -49,8 +53,10 @@ class TranslationTask:
             metric(part)
 
     @classmethod
-    def learn(cls, recipe: TranslationRecipe, rows: Iterable[Row]) -> "TranslationTask":
+    def learn(cls, recipe: TranslationRecipe, rows: Iterable[Row], start: Mapping[str, str]) -> "TranslationTask":
         """The task with tokenizers learned from these rows, which are read once for each tokenizer."""
+        if start:
+            return cls.load(recipe, start)
         extra = (*recipe.tokenizer.extra, *cls.tags(recipe))
         source = recipe.tokenizer.model_copy(update={"extra": extra})
         return cls(recipe, Sides.learn(rows, source, recipe.target_tokenizer, recipe.seed))
@@ -82,11 +88,16 @@ class TranslationTask:
             raise ConfigError(f"{told} Say which with predict.language, and for a corpus with languages.target.")
         return (known[language],)
 
+    def embeddings(self, model: Any) -> list[tuple[Any, Any]]:
+        if not hasattr(model, "encoder") or not hasattr(model.encoder, "embedding"):
+            return super().embeddings(model)
+        return [(self.sides.source, model.encoder.embedding)]
+
     def model(self) -> nn.Module:
         return build(self.recipe.model.name, self.recipe.model.options, self.sides.vocabulary)
 
     def batch(self, examples: Sequence[Mapping[str, Any]], device: torch.device) -> Batch:
-        return sides.batch(examples, device)
+        return sides.batch(examples, device, self.sides.target.begin)
 
     def loss(self, model: nn.Module, batch: Batch, smoothing: float) -> Loss:
         return sides.loss(model, batch, smoothing)

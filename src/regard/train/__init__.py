@@ -19,6 +19,7 @@ from regard.train.schedules import SCHEDULES, Schedule
 from regard.train.settings import FitSettings
 from regard.train.stopping import Stopping
 from regard.train.tensorboard import TensorBoard
+from regard.train.tuning import TuningSettings
 from regard.train.updating import NotFinite
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "Step",
     "Stopping",
     "TensorBoard",
+    "TuningSettings",
     "averaged",
     "draw",
     "fit",

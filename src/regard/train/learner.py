@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 import torch
 from torch import Tensor, nn
 
+from regard.nn.lora import folded
 from regard.nn.losses import Loss
 from regard.nn.parameters import fill, named
 from regard.train import optimizers
@@ -69,8 +70,11 @@ class Learner(Generic[B]):
                 yield
 
     def parameters(self) -> Mapping[str, Tensor]:
-        """The parameters evaluation sees, by name; they change with the next update unless copied."""
-        return named(self.model) if self.ema is None else self.ema.tensors(self.model)
+        """The parameters evaluation sees, as a bundle names and holds them: what adapts layers is folded into them.
+
+        They change with the next update unless copied.
+        """
+        return folded(self.model, named(self.model) if self.ema is None else self.ema.tensors(self.model))
 
 
 def _random() -> dict[str, Tensor]:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.config import Part, Rate, Settings
-from regard.errors import ConfigError, DataError, unknown
+from regard.errors import ConfigError, DataError, nearest, unknown
 
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
 
@@ -24,25 +24,52 @@ class OptimizerSettings(Settings):
     decay: float = 0.0
 
 
-def build(settings: OptimizerSettings, model: nn.Module) -> torch.optim.Optimizer:
-    """The optimizer over all that learns; matrices decay, norms, biases and other vectors do not."""
+def build(
+    settings: OptimizerSettings, model: nn.Module, factors: Mapping[str, float] | None = None
+) -> torch.optim.Optimizer:
+    """The optimizer over all that learns; matrices decay, norms, biases and other vectors do not.
+
+    `factors` of the learning rate go by the names of parameters; each group of the optimizer knows its own.
+    """
     if settings.name not in OPTIMIZERS:
         raise ConfigError(unknown("optimizer", settings.name, OPTIMIZERS))
-    learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    learning = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
     if not learning:
         raise ConfigError("Nothing in this model learns: every parameter is frozen.")
-    groups = [
-        {"params": [p for p in learning if p.dim() > 1], "weight_decay": settings.decay},
-        {"params": [p for p in learning if p.dim() <= 1], "weight_decay": 0.0},
-    ]
     maker: Any = OPTIMIZERS[settings.name]
     return maker(
-        [group for group in groups if group["params"]],
+        _groups(settings, learning, factors or {}),
         lr=settings.rate,
         betas=(settings.first, settings.second),
         eps=settings.epsilon,
         fused=True,
     )
+
+
+def _groups(
+    settings: OptimizerSettings, learning: Mapping[str, Tensor], factors: Mapping[str, float]
+) -> list[dict[str, Any]]:
+    """Parameters of one factor and one decay together: the quickest first, matrices before vectors."""
+    for name in factors.keys() - learning.keys():
+        raise ConfigError(f"A rate is set for {name}, which does not learn in this model.{nearest(name, learning)}")
+    together: dict[tuple[float, bool], list[Tensor]] = {}
+    for name, parameter in learning.items():
+        together.setdefault((factors.get(name, 1.0), parameter.dim() > 1), []).append(parameter)
+    return [
+        {
+            "params": together[factor, matrix],
+            "factor": factor,
+            "lr": settings.rate * factor,
+            "weight_decay": settings.decay if matrix else 0.0,
+        }
+        for factor, matrix in sorted(together, reverse=True)
+    ]
+
+
+def apply_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Let every group learn at its own factor of this rate."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate * group.get("factor", 1.0)
 
 
 def tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

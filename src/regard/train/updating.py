@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from regard.errors import DataError, RegardError
 from regard.nn.losses import Loss
+from regard.train import optimizers
 from regard.train.compiling import Compiled
 from regard.train.ema import Ema
 from regard.train.learner import Learner
@@ -31,6 +32,7 @@ class Updater(Generic[B]):
     def __init__(self, learner: Learner[B], settings: FitSettings) -> None:
         self.learner, self.settings = learner, settings
         self._dtype = chosen(settings.precision, learner.model)
+        self._still = _still(learner.model)
         self._compiled: Callable[[], AbstractContextManager[None]] = nullcontext
         if settings.compile:
             self._compiled = Compiled(learner.model, settings.compile).used
@@ -64,6 +66,8 @@ class Updater(Generic[B]):
         """The losses of a group, and the norm of the mean's gradient, which the parameters now hold clipped."""
         learner = self.learner
         learner.model.train()
+        for module in self._still:
+            module.training = False
         learner.optimizer.zero_grad()
         scale = learner.scaler.scale if learner.scaler else 1.0
         losses = [self._backward(batch, scale) for _, batch in group]
@@ -81,8 +85,7 @@ class Updater(Generic[B]):
 
     def _apply(self, rate: float) -> None:
         learner = self.learner
-        for parameters in learner.optimizer.param_groups:
-            parameters["lr"] = rate
+        optimizers.apply_rate(learner.optimizer, rate)
         learner.optimizer.step()
         if learner.scaler:
             learner.scaler.fitted()
@@ -110,6 +113,13 @@ class Updater(Generic[B]):
         return f" The examples: {told}."
 
 
+def _still(model: nn.Module) -> list[nn.Module]:
+    """Frozen modules that keep something of every batch, as batch norm does; what is frozen keeps nothing more."""
+    keeping = [module for module in model.modules() if list(module.buffers(recurse=False))]
+    own = [(module, list(module.parameters(recurse=False))) for module in keeping]
+    return [module for module, held in own if held and not any(parameter.requires_grad for parameter in held)]
+
+
 def _sums(losses: list[Loss]) -> tuple[float, int]:
     """The loss of a group, and its targets."""
     return float(sum(loss.total.detach() for loss in losses)), int(sum(loss.count for loss in losses))
@@ -117,7 +127,8 @@ def _sums(losses: list[Loss]) -> tuple[float, int]:
 
 def _scaled(model: nn.Module, share: float, clip: float | None) -> float:
     """Turn gradients of a scaled sum into those of a mean, clipped at a norm, in one pass; the norm before clipping."""
-    gradients: list[Tensor] = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+    learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    gradients: list[Tensor] = [parameter.grad for parameter in learning if parameter.grad is not None]
     if not gradients:
         raise DataError("A batch without a single target; there is nothing to learn from it.")
     norm = float(torch.nn.utils.get_total_norm(gradients)) * share

@@ -15,7 +15,7 @@ from regard.api.preflight.speed import look_at_speed
 from regard.api.preflight.texts import Texts, look_at_files
 from regard.api.rehearsal import stored, undisturbed
 from regard.api.training import Training
-from regard.tasks import Recipe
+from regard.tasks import TASKS, Recipe
 
 
 def preflight(recipe: Recipe, tell: Callable[[str], None] = lambda _: None) -> Report:
@@ -26,7 +26,8 @@ def preflight(recipe: Recipe, tell: Callable[[str], None] = lambda _: None) -> R
         texts = look_at_files(recipe, notes)
         if texts is not None:
             look_at_overlap(recipe, texts, notes)
-            look_at_sides(texts, notes)
+            if TASKS[recipe.task].two_sides:
+                look_at_sides(texts, notes)
             look_at_metrics(recipe, texts, notes)
         if texts is not None and not notes.failed:
             _fly(recipe, texts, Path(folder), notes)
@@ -41,6 +42,9 @@ def _fly(recipe: Recipe, texts: Texts, folder: Path, notes: Notes) -> None:
     run.folder.mkdir()
     with notes.watching("tokenizer"):
         look_at_tokenizers(run.task, texts, notes)
+    with notes.watching("data"):
+        for remark in run.task.remarks(texts.training, texts.valid) if not notes.failed else ():
+            notes.add("warning", "data", remark)
     with notes.watching("pieces"):
         if not notes.failed:
             look_at_pieces(run, notes)

@@ -11,7 +11,7 @@ from regard.api.preflight.texts import Texts, field
 from regard.api.rehearsal import tokenizers
 from regard.api.training import Training
 from regard.tasks import Task
-from regard.text import SPECIALS, Tokenizer
+from regard.text import SPECIALS, Tokenizer, Tokenizing
 
 SAMPLE = 2000
 # Shares and counts beyond which something is worth a warning.
@@ -22,16 +22,20 @@ BARS, WIDE = 8, 30
 def look_at_tokenizers(task: Task, texts: Texts, notes: Notes) -> None:
     """Sizes, unknown pieces on validation, and whether texts come back as they were, for each side."""
     for name, tokenizer in tokenizers(task).items():
+        valid = field(texts.valid[:SAMPLE], name)
+        _look_at_unknown(name, tokenizer, valid, notes)
+        if not isinstance(tokenizer, Tokenizer):
+            notes.add("ok", _named("tokenizer", name, task), f"{tokenizer.size:,} pieces, came with the model.")
+            continue
         small = tokenizer.size < tokenizer.settings.size
         remedy = f" Set the size to {tokenizer.size} or less." if small else ""
         notes.add("warning" if small else "ok", _named("tokenizer", name, task), f"{tokenizer}.{remedy}")
-        valid = field(texts.valid[:SAMPLE], name)
-        _look_at_unknown(name, tokenizer, valid, notes)
         _look_at_round_trip(name, tokenizer, valid, notes)
 
 
-def _look_at_unknown(name: str, tokenizer: Tokenizer, valid: Sequence[str], notes: Notes) -> None:
-    rate = tokenizer.unknown_rate(valid)
+def _look_at_unknown(name: str, tokenizer: Tokenizing, valid: Sequence[str], notes: Notes) -> None:
+    counts = [(encoded.ids.count(tokenizer.unknown), len(encoded.ids)) for encoded in tokenizer.encode_many(valid)]
+    rate = sum(unknown for unknown, _ in counts) / max(sum(length for _, length in counts), 1)
     notes.facts[f"unknown_{name}"] = rate
     told = f"{rate:.2%} of the pieces of {len(valid):,} validation lines are unknown"
     if rate > UNKNOWN:
@@ -59,6 +63,8 @@ def _look_at_round_trip(name: str, tokenizer: Tokenizer, valid: Sequence[str], n
 def look_at_pieces(run: Training, notes: Notes) -> None:
     """Pieces that training never or hardly shows: they cost parameters and are learned from nothing."""
     for name, tokenizer in tokenizers(run.task).items():
+        if not isinstance(tokenizer, Tokenizer) or not _columns(run, name):
+            continue
         counts = _counts(run, _columns(run, name), tokenizer.size)
         own = counts[len(SPECIALS) + len(tokenizer.settings.extra) :]
         never, rarely = int((own == 0).sum()), int((own < FEW).sum())
@@ -81,7 +87,7 @@ def _named(what: str, name: str, task: Task) -> str:
 
 def _columns(run: Training, name: str) -> list[str]:
     """The columns of the store cut by the tokenizer of a field: its own, or all where it is joint."""
-    columns = list(run.stores.train.columns)
+    columns = [column for column in run.stores.train.columns if column in run.task.cut()]
     return columns if _is_joint(run.task) or name not in columns else [name]
 
 

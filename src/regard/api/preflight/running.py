@@ -6,9 +6,9 @@ from regard.api.materials import First, Stores
 from regard.api.pipeline import Pipeline
 from regard.api.preflight.report import Notes
 from regard.api.preflight.texts import Texts
-from regard.api.rehearsal import LINES, hurried, inputs, stored
+from regard.api.rehearsal import LINES, hurried, stored
 from regard.api.training import Training
-from regard.data import Store, prepare
+from regard.data import Examples, prepare
 from regard.errors import DataError
 from regard.files import write_atomically
 from regard.tasks import Recipe
@@ -23,7 +23,7 @@ def look_at_run(recipe: Recipe, whole: Training, texts: Texts, folder: Path, not
     _started(small, whole, folder / "run")
     made = _resumed(small, whole, folder / "run")
     loaded = Pipeline.load(folder / "run", verify=True)
-    rows = [*inputs(texts.valid[:LINES], texts.fields), dict.fromkeys(texts.fields[:-1], "")]
+    rows = [*map(loaded.asked, texts.valid[:LINES]), dict.fromkeys(loaded.task.inputs(), "")]
     results = loaded.predict(rows)
     if len(results) != len(rows):
         raise DataError(f"{len(rows)} lines in, {len(results)} out; report this.")
@@ -67,11 +67,11 @@ def _resumed(small: Recipe, whole: Training, folder: Path) -> Pipeline:
 def _training(small: Recipe, whole: Training, folder: Path) -> Training:
     """A run that need not prepare what is prepared."""
     training = Training(small, folder, resume=True)
-    training.stores = Stores(whole.stores.each, _valid(training))
+    training.stores = Stores(whole.stores.each, whole.stores.train, _valid(training))
     return training
 
 
-def _valid(training: Training) -> Store:
+def _valid(training: Training) -> Examples:
     task, corpus = training.task, training.materials.valid
     rows = First(corpus, task.fields[-1], training.recipe.data.references)
-    return prepare(training.folder / "valid", rows, task.encoding(corpus.settings.languages))
+    return task.examples(prepare(training.folder / "valid", rows, task.encoding(corpus.settings.languages)))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from torch import nn
 
+from regard.api import starts
 from regard.api.devices import device
 from regard.api.preflight.report import Notes
 from regard.api.preflight.texts import Texts
@@ -23,7 +24,9 @@ def look_at_settings(recipe: Recipe, notes: Notes) -> None:
     with notes.watching("device"):
         notes.add("ok", "device", f"{device(recipe.device)}")
     with notes.watching("model"):
-        task = TASKS[recipe.task].learn(recipe, _words(TASKS[recipe.task].fields))
+        recipe = starts.resolved(recipe)
+        start = starts.read(recipe.model.start).files if recipe.model.start else {}
+        task = TASKS[recipe.task].learn(recipe, TASKS[recipe.task].sample(), start)
         task.model()
         notes.add("ok", "model", f"{recipe.model.name} can be built as it is set")
     with notes.watching("optimizer"):
@@ -37,11 +40,6 @@ def look_at_settings(recipe: Recipe, notes: Notes) -> None:
         with notes.watching("metrics"):
             metric(part)
     _look_at_watch(recipe, notes)
-
-
-def _words(fields: Sequence[str]) -> list[dict[str, str]]:
-    """A little text with nothing in common between the fields, so that their vocabularies differ."""
-    return [{name: " ".join(f"{name}{number}" for number in range(place + 2)) for place, name in enumerate(fields)}]
 
 
 def _look_at_watch(recipe: Recipe, notes: Notes) -> None:
@@ -71,12 +69,14 @@ def _look_at_watch(recipe: Recipe, notes: Notes) -> None:
 
 def look_at_metrics(recipe: Recipe, texts: Texts, notes: Notes) -> None:
     """Every metric can be computed on this language: validation scored against itself is as good as can be."""
-    wanted = [row[texts.fields[-1]] for row in texts.valid[:SAMPLE]]
+    wanted = [TASKS[recipe.task].references(row, recipe)[0] for row in texts.valid[:SAMPLE]]
     if not wanted:
         return
     told = []
-    for part in dict.fromkeys([*map(str, recipe.metrics), *map(str, recipe.validation.metrics)]):
-        chosen = next(each for each in (*recipe.metrics, *recipe.validation.metrics) if str(each) == part)
+    asked = {str(part): part for part in (*recipe.metrics, *recipe.validation.metrics)}
+    for part, chosen in asked.items():
+        if metric(chosen).of == "likelihood":
+            continue
         with notes.watching("metrics"):
             told.append(f"{part} {score(wanted, wanted, chosen).value:.4g}")
             _look_at_language(chosen, wanted, recipe.data.valid.languages, texts.fields[-1], notes)

@@ -61,8 +61,16 @@ def _train(corpus: Corpus, number: int, notes: Notes) -> tuple[list[Fields], flo
     asked = corpus.policy
     rows: list[Fields] = []
     # Read to the end whatever the policy: all bad lines are worth more than the first.
-    lenient = Corpus(corpus.settings, "skip", corpus.cleaning, corpus.held_out)
-    lenient.paths = corpus.paths
+    lenient = Corpus(
+        corpus.settings,
+        "skip",
+        corpus.cleaning,
+        corpus.held_out,
+        corpus.root,
+        corpus.inside,
+        corpus.outside,
+        corpus.fault,
+    )
     with notes.watching(name):
         rows = [row.fields for row in islice(lenient, MOST)]
         _tell(lenient, asked, name, notes)

@@ -1,0 +1,88 @@
+"""Where a model begins when it does not begin at random: another model, or word vectors learned elsewhere."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from regard import bundle
+from regard.api.pipeline import inside
+from regard.api.recipes import merged
+from regard.bundle import Bundle
+from regard.errors import ConfigError, DataError
+from regard.nn.parameters import fill_shared
+from regard.tasks import Recipe, Task, VectorsSettings
+from regard.text import read_vectors
+
+# So many names of parameters are told; the rest are counted.
+NAMED = 4
+
+
+@dataclass(frozen=True)
+class Start:
+    """A model that another goes on from."""
+
+    path: str
+    stored: Bundle
+
+    def __str__(self) -> str:
+        return self.path
+
+    @cached_property
+    def files(self) -> dict[str, str]:
+        """Its tokenizers: labels are the new task's own."""
+        return {name: text for name, text in self.stored.files.items() if name.endswith("tokenizer.json")}
+
+    def fill(self, model: nn.Module, tell: Callable[[str], None]) -> tuple[str, ...]:
+        """Put its parameters where the model has the same; the names of those that begin afresh."""
+        found = fill_shared(model, self.stored.parameters)
+        if not found.filled:
+            raise ConfigError(f"Nothing of {self.path} fits this model; name a start of the same kind.")
+        tell(f"{len(found.filled)} of its tensors taken over; new: {_few(found.fresh)}; left: {_few(found.unused)}.")
+        return tuple(found.fresh)
+
+
+def read(path: str) -> Start:
+    """The model in a run or bundle."""
+    return Start(path, bundle.load(inside(Path(path))))
+
+
+def resolved(recipe: Recipe) -> Recipe:
+    """The recipe with the settings of the model it goes on from; what it says itself comes first."""
+    start = recipe.model.start
+    if not start or recipe.model.name:
+        return recipe
+    model = bundle_recipe(Path(start)).get("model", {})
+    own = {"start": start, **recipe.model.options}
+    values = merged({name: value for name, value in model.items() if name != "start"}, own)
+    return type(recipe).read(recipe.plain() | {"model": values})
+
+
+def bundle_recipe(path: Path) -> dict[str, Any]:
+    """The recipe a bundle keeps."""
+    return dict(bundle.load(inside(path)).recipe)
+
+
+def vectors(task: Task, model: nn.Module, settings: VectorsSettings, root: str) -> str:
+    """Put word vectors into a model's embeddings, and say how many words have one."""
+    told = []
+    for tokenizer, embedding in task.embeddings(model):
+        words = {piece.removeprefix("▁"): number for number, piece in enumerate(tokenizer.pieces)}
+        found = read_vectors(Path(root) / settings.path, words, settings.lower)
+        if not found.words:
+            raise DataError(f"{settings.path}: no piece of the vocabulary has a vector; is it the language?")
+        rows = torch.tensor([words[word] for word in found.words])
+        embedding.load(torch.from_numpy(found.rows).to(embedding.vectors.device), rows, settings.frozen)
+        told.append(f"{len(found.words):,} of {found.asked:,} pieces ({found.coverage:.1%})")
+    return f"{settings.path}: vectors for {' and '.join(told)}, {'frozen' if settings.frozen else 'learned further'}."
+
+
+def _few(names: tuple[str, ...] | list[str]) -> str:
+    if not names:
+        return "none"
+    rest = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(list(names)[:NAMED]) + rest
