@@ -1,6 +1,7 @@
 """The texts a recipe names, as corpora and as prepared stores."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,10 @@ class Materials:
             )
             for one in train
         ]
-        self.valid = self.corpus(data.valid)
+
+    @cached_property
+    def valid(self) -> Corpus:
+        return self.corpus(self.recipe.data.valid)
 
     def corpus(self, settings: CorpusSettings) -> Corpus:
         """A held-out corpus: nothing is cleaned out of it, and a bad line is an error unless it is training's."""

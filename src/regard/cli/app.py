@@ -9,6 +9,7 @@ from regard.cli.check import check
 from regard.cli.compare import compare
 from regard.cli.demo import demo
 from regard.cli.evaluate import evaluate
+from regard.cli.importing import importing
 from regard.cli.inspect import inspect
 from regard.cli.predict import predict
 from regard.cli.preflight import preflight
@@ -50,3 +51,4 @@ def options(
 
 for command in COMMANDS:
     app.command()(command)
+app.add_typer(importing, name="import")

@@ -1,6 +1,7 @@
 """What to measure on: test sets the bundle's recipe names, or files."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from regard.api import Materials, Pipeline
 from regard.data import Corpus, CorpusSettings
@@ -19,11 +20,17 @@ def corpora(pipeline: Pipeline, data: Sequence[str]) -> dict[str, Corpus]:
         return {name: materials.test(name) for name in data or known}
     if strangers := [name for name in data if name not in known and not _like_file(name)]:
         raise ConfigError(_unknown(strangers[0], list(known)))
-    return {" ".join(data): Corpus(_settings(pipeline.task.fields, data))}
+    task, recipe = pipeline.task, pipeline.recipe
+    return {" ".join(data): Corpus(_settings(pipeline, data), fault=lambda fields: task.fault(fields, recipe))}
 
 
-def _settings(fields: Sequence[str], data: Sequence[str]) -> CorpusSettings:
-    """Files side by side, one a field; or one table, its columns in the order of the fields, its keys their names."""
+def _settings(pipeline: Pipeline, data: Sequence[str]) -> CorpusSettings:
+    """A file like that of training; files side by side, one a field; or one table, its columns in the order of the
+    fields, its keys their names."""
+    fields = pipeline.task.fields
+    trained = pipeline.recipe.data.train[:1]
+    if len(data) == 1 and trained and trained[0].path and suffix(trained[0].path) == suffix(data[0]):
+        return trained[0].model_copy(update={"path": data[0], "share": None, "by": ()})
     if len(data) == len(fields):
         return CorpusSettings.read({"files": dict(zip(fields, data, strict=True))})
     if len(data) > 1:
@@ -33,6 +40,11 @@ def _settings(fields: Sequence[str], data: Sequence[str]) -> CorpusSettings:
     if keys.kind == "jsonl":
         return keys
     return CorpusSettings.read({"path": data[0], "columns": {name: place for place, name in enumerate(fields, 1)}})
+
+
+def suffix(path: str) -> str:
+    """The ending of a file's name, gzip or not."""
+    return Path(path.removesuffix(".gz")).suffix
 
 
 def _like_file(name: str) -> bool:

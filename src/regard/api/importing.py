@@ -1,0 +1,122 @@
+"""Models from elsewhere as bundles of ours: which task each kind goes on with, and under which names."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from regard.api import recipes
+from regard.api.pipeline import Pipeline
+from regard.convert import gguf, huggingface
+from regard.convert.huggingface import Imported
+from regard.errors import ConfigError, DataError, RegardError, unknown
+from regard.files import shown
+from regard.nn.parameters import fill, named
+from regard.tasks import TASKS
+from regard.text import ForeignTokenizer, read_template, read_tokenizer, recognized
+
+# What each architecture is here, and the first of the tasks it can go on with.
+ENCODER = ("embedding", "masked")
+DECODER = ("language",)
+SEQUENCE = ("translation", "summarization")
+KINDS = {
+    "bert": ("transformer", ENCODER),
+    "gpt2": ("transformer_language", DECODER),
+    "llama": ("transformer_language", DECODER),
+    "marian": ("transformer", SEQUENCE),
+    "bart": ("transformer", SEQUENCE),
+    "mbart": ("transformer", SEQUENCE),
+}
+
+
+def from_huggingface(folder: Path, task: str = "") -> Pipeline:
+    """The model in a folder of config.json, safetensors and tokenizer.json, ready to be saved as a bundle."""
+    found = huggingface.read(folder)
+    name, tasks = KINDS[found.architecture]
+    chosen = _task(task, ("masked",) if found.head is not None else tasks)
+    settings = {"model": {"name": name, **found.settings.plain()}, "predict": _predict(found, chosen, folder)}
+    if chosen == "embedding":
+        settings["head"] = _pooling(folder)
+    facts = {"from": "huggingface", "architecture": found.architecture, "left": list(found.left)}
+    return _pipeline(chosen, settings, read_tokenizer(folder), _parameters(found, chosen), facts)
+
+
+def from_gguf(path: Path) -> Pipeline:
+    """The Llama-type model in a GGUF file, its parameters dequantized."""
+    found = gguf.read(path)
+    predict = _chat(found.template, found.tokenizer)
+    settings = {"model": {"name": "transformer_language", **found.settings.plain()}, "predict": predict}
+    facts = {"from": "gguf", "architecture": found.architecture}
+    return _pipeline("language", settings, found.tokenizer, named(found.model), facts)
+
+
+def _pipeline(
+    task: str,
+    settings: Mapping[str, Any],
+    tokenizer: ForeignTokenizer,
+    parameters: Mapping[str, Tensor],
+    facts: Mapping[str, Any],
+) -> Pipeline:
+    recipe = recipes.read({"task": task, "data": {}, **settings})
+    made = TASKS[task].load(recipe, {"tokenizer.json": tokenizer.to_json()})
+    model: nn.Module = made.model().eval()
+    fill(model, parameters, "The imported model")
+    count = sum(parameter.numel() for parameter in model.parameters())
+    return Pipeline(recipe, made, model, {**facts, "parameters": count}, {})
+
+
+def _task(asked: str, possible: tuple[str, ...]) -> str:
+    if asked and asked not in possible:
+        raise ConfigError(unknown("task for this model", asked, possible))
+    return asked or possible[0]
+
+
+def _parameters(found: Imported, task: str) -> dict[str, Tensor]:
+    """The parameters under the names the task's model has: an encoder stands under `encoder`."""
+    own = named(found.model)
+    if task not in ENCODER:
+        return own
+    head = {} if found.head is None else named(found.head)
+    tied = {id(tensor): name for name, tensor in own.items()}
+    above = {f"head.{name}": tensor for name, tensor in head.items() if id(tensor) not in tied}
+    shared = {tensor.data_ptr() for tensor in own.values()}
+    return {f"encoder.{name}": tensor for name, tensor in own.items()} | {
+        name: tensor for name, tensor in above.items() if tensor.data_ptr() not in shared
+    }
+
+
+def _predict(found: Imported, task: str, folder: Path) -> dict[str, Any]:
+    """How far the model can read, and how it is talked to."""
+    position = found.settings.position
+    longest = position.options.get("length") if position.name == "learned" else None
+    if task in DECODER:
+        return _chat(read_template(folder), read_tokenizer(folder))
+    return {"longest": int(longest)} if longest else {}
+
+
+def _chat(template: str | None, tokenizer: ForeignTokenizer) -> dict[str, Any]:
+    """The known chat a template is, and whether prompts begin with a piece of their own."""
+    begin = {"begin": bool(tokenizer.opening)}
+    try:
+        known = recognized(template) if template else None
+    # A template nobody knows is never run; the model can still go on with texts, and a known chat be named.
+    except RegardError:
+        known = None
+    return begin | ({"chat": known.name, "system": known.system or ""} if known else {})
+
+
+def _pooling(folder: Path) -> dict[str, Any]:
+    """How sentence-transformers sums up a text, if the folder says so; otherwise the mean."""
+    path = folder / "1_Pooling" / "config.json"
+    if not path.exists():
+        return {"pooling": {"how": "mean"}, "unit": False}
+    try:
+        told = json.loads(path.read_text("utf-8"))
+        modules = (folder / "modules.json").read_text("utf-8") if (folder / "modules.json").exists() else ""
+    except (OSError, ValueError) as error:
+        raise DataError(f"{shown(path)} cannot be read: {error}.") from None
+    modes = {"mean": "pooling_mode_mean_tokens", "first": "pooling_mode_cls_token", "maximum": "pooling_mode_max_tokens"}
+    how = next((ours for ours, theirs in modes.items() if told.get(theirs)), "mean")
+    return {"pooling": {"how": how}, "unit": "Normalize" in modules}

