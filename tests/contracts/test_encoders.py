@@ -33,6 +33,8 @@ TABLES: dict[str, dict[str, dict[str, Any]]] = {
         "attention before": {"width": WIDTH, "before": HEADS},
         "attention after": {"width": WIDTH, "after": HEADS},
         "attention before and after": {"width": WIDTH, "layers": 2, "before": HEADS, "after": {"groups": 1, **HEADS}},
+        "narrow embeddings": {"width": WIDTH, "embedding": {"width": 8, "scale": False}},
+        "hidden pieces": {"width": WIDTH, "embedding": {"piece_dropout": 0.5}},
     },
     "convolutional": {
         "plain": {"width": WIDTH, "layers": 2},
@@ -42,6 +44,10 @@ TABLES: dict[str, dict[str, dict[str, Any]]] = {
         "attention before": {"width": WIDTH, "layers": 2, "before": HEADS},
         "attention after": {"width": WIDTH, "layers": 2, "after": HEADS},
         "attention before and after": {"width": WIDTH, "layers": 2, "before": HEADS, "after": HEADS},
+    },
+    "wide": {
+        "odd and even": {"width": WIDTH, "kernels": [2, 3], "dropout": 0.1},
+        "narrow embeddings": {"width": WIDTH, "kernels": [1, 2, 4, 5], "embedding": {"width": 6, "scale": False}},
     },
 }
 CASES = [

@@ -1,6 +1,6 @@
 """Models of every family, which know tensors and no text; all that generate obey one protocol."""
 
-from regard.models.build import MODELS, build, encoder
+from regard.models.build import MODELS, build, encoder, read_encoder
 from regard.models.convolutional import ConvolutionalSequence, ConvolutionalSettings
 from regard.models.encoders import (
     ENCODERS,
@@ -9,12 +9,16 @@ from regard.models.encoders import (
     Encoder,
     RecurrentEncoder,
     RecurrentEncoderSettings,
+    WideEncoder,
+    WideEncoderSettings,
 )
 from regard.models.heads import (
     HEADS,
+    Answers,
     CopyingPiece,
     Labels,
     MaskedPiece,
+    Moves,
     NextPiece,
     Pooling,
     PoolingSettings,
@@ -28,13 +32,27 @@ from regard.models.language import (
     TransformerLanguage,
 )
 from regard.models.protocols import Decoded, Decoder, Start, State, Vocabulary
+from regard.models.reading import DocumentReader, DocumentReaderSettings
 from regard.models.recurrent import RecurrentSequence, SequenceSettings
 from regard.models.transformer import StackSettings, Transformer, TransformerEncoder, TransformerSettings
+from regard.models.understanding import (
+    Classifier,
+    ClassifierSettings,
+    MaskedLanguage,
+    MaskedLanguageSettings,
+    SpanReader,
+    SpanReaderSettings,
+    Tagger,
+    TaggerSettings,
+)
 
 __all__ = [
     "ENCODERS",
     "HEADS",
     "MODELS",
+    "Answers",
+    "Classifier",
+    "ClassifierSettings",
     "ConvolutionalEncoder",
     "ConvolutionalEncoderSettings",
     "ConvolutionalSequence",
@@ -42,10 +60,15 @@ __all__ = [
     "CopyingPiece",
     "Decoded",
     "Decoder",
+    "DocumentReader",
+    "DocumentReaderSettings",
     "Encoder",
     "Labels",
     "LanguageSettings",
+    "MaskedLanguage",
+    "MaskedLanguageSettings",
     "MaskedPiece",
+    "Moves",
     "NextPiece",
     "Pooling",
     "PoolingSettings",
@@ -55,16 +78,23 @@ __all__ = [
     "RecurrentLanguageSettings",
     "RecurrentSequence",
     "SequenceSettings",
+    "SpanReader",
+    "SpanReaderSettings",
     "Spans",
     "StackSettings",
     "Start",
     "State",
+    "Tagger",
+    "TaggerSettings",
     "Tags",
     "Transformer",
     "TransformerEncoder",
     "TransformerLanguage",
     "TransformerSettings",
     "Vocabulary",
+    "WideEncoder",
+    "WideEncoderSettings",
     "build",
     "encoder",
+    "read_encoder",
 ]

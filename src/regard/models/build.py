@@ -22,13 +22,23 @@ MODELS: dict[str, Any] = {
 }
 
 
-def encoder(name: str, settings: Mapping[str, Any], vocabulary: int) -> nn.Module:
-    """The text encoder of that name from plain settings."""
+def encoder(name: str, settings: Mapping[str, Any], vocabulary: int, beside: int = 0) -> nn.Module:
+    """The text encoder of that name from plain settings; `beside`, if any, is what a task puts beside its pieces."""
+    chosen = read_encoder(name, settings)
+    if beside:
+        embedding = chosen.embedding.model_copy(update={"beside": beside})
+        chosen = chosen.model_copy(update={"embedding": embedding})
+    kind: Any = ENCODERS[name]
+    made: nn.Module = kind(chosen, vocabulary)
+    return made
+
+
+def read_encoder(name: str, settings: Mapping[str, Any]) -> Any:
+    """The settings of the encoder of that name, checked before there is a vocabulary to build it for."""
     if name not in ENCODERS:
         raise ConfigError(unknown("encoder", name, ENCODERS))
     kind: Any = ENCODERS[name]
-    made: nn.Module = kind(kind.Settings.read(settings, "encoder"), vocabulary)
-    return made
+    return kind.Settings.read(settings, "encoder")
 
 
 def build(name: str, settings: Mapping[str, Any], vocabulary: Vocabulary) -> nn.Module:

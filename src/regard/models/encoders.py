@@ -3,27 +3,37 @@
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+import torch
 from jaxtyping import Bool, Float, Int
+from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from regard.attention import HeadsSettings, MultiHeadAttention, Tap
-from regard.config import Part
+from regard.config import Part, Rate, Settings
+from regard.errors import ConfigError
 from regard.models.protocols import check_pieces, if_ragged
 from regard.models.transformer import TransformerEncoder
 from regard.nn.convolution import Convolution, ConvolutionSettings
-from regard.nn.embeddings import Embedding, EmbeddingSettings
+from regard.nn.dropout import Dropout
+from regard.nn.embeddings import Embedding, EmbeddingSettings, UnscaledSettings
 from regard.nn.norms import LayerNorm
 from regard.nn.recurrent import Recurrent, RecurrentSettings
+from regard.nn.windows import Windows
 
 
 @runtime_checkable
 class Encoder(Protocol):
-    """Whatever reads a text."""
+    """Whatever reads a text: its pieces, what kind of segment each is in, and what else is known beside each."""
 
     width: int
+    embedding: Embedding
 
     def __call__(
-        self, pieces: Int[Tensor, "B T"], real: Bool[Tensor, "B T"] | None = None
+        self,
+        pieces: Int[Tensor, "B T"],
+        real: Bool[Tensor, "B T"] | None = None,
+        segments: Int[Tensor, "B T"] | None = None,
+        beside: Float[Tensor, "B T X"] | None = None,
     ) -> Float[Tensor, "B T D"]: ...
 
 
@@ -52,6 +62,7 @@ class RecurrentEncoderSettings(RecurrentSettings):
     """Recurrent layers, both ways unless told otherwise, with self-attention before or after them."""
 
     both_ways: bool = True
+    embedding: UnscaledSettings = UnscaledSettings()
     before: HeadsSettings | None = None
     after: HeadsSettings | None = None
 
@@ -64,20 +75,26 @@ class RecurrentEncoder(nn.Module):
     def __init__(
         self, settings: RecurrentEncoderSettings, vocabulary: int, embedding: EmbeddingSettings | None = None
     ) -> None:
+        """`embedding` is the one a model has for all its parts; on its own, an encoder has that of its settings."""
         super().__init__()
         self.settings, self.width = settings, settings.width
-        embedding = embedding or EmbeddingSettings(scale=False)
+        embedding = settings.embedding if embedding is None else _common(embedding, settings.embedding)
         self.embedding = Embedding(embedding, vocabulary, settings.width, Part(name="none"))
         self.before = SelfAttention(settings.before, settings.width) if settings.before else None
         self.layers = Recurrent(settings, settings.width)
         self.after = SelfAttention(settings.after, settings.width) if settings.after else None
 
     def read(
-        self, pieces: Int[Tensor, "B T"], real: Bool[Tensor, "B T"] | None = None, with_cells: bool = False
+        self,
+        pieces: Int[Tensor, "B T"],
+        real: Bool[Tensor, "B T"] | None = None,
+        with_cells: bool = False,
+        segments: Int[Tensor, "B T"] | None = None,
+        beside: Float[Tensor, "B T X"] | None = None,
     ) -> Read:
         check_pieces(pieces, real, self.embedding.vocabulary)
         real = if_ragged(real)
-        x = self.embedding(pieces, range(pieces.shape[1]))
+        x = self.embedding(pieces, range(pieces.shape[1]), segments, beside)
         x = x if self.before is None else self.before(x, real)
         cells = None
         if with_cells:
@@ -87,14 +104,20 @@ class RecurrentEncoder(nn.Module):
         states = states if self.after is None else self.after(states, real)
         return Read(states, carry.hidden[:, -1], cells)
 
-    def forward(self, pieces: Int[Tensor, "B T"], real: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T D"]:
-        return self.read(pieces, real).states
+    def forward(
+        self,
+        pieces: Int[Tensor, "B T"],
+        real: Bool[Tensor, "B T"] | None = None,
+        segments: Int[Tensor, "B T"] | None = None,
+        beside: Float[Tensor, "B T X"] | None = None,
+    ) -> Float[Tensor, "B T D"]:
+        return self.read(pieces, real, False, segments, beside).states
 
 
 class ConvolutionalEncoderSettings(ConvolutionSettings):
     """Convolutions, with positions and with self-attention before or after them."""
 
-    embedding: EmbeddingSettings = EmbeddingSettings(scale=False)
+    embedding: UnscaledSettings = UnscaledSettings()
     position: Part = Part(name="learned")
     before: HeadsSettings | None = None
     after: HeadsSettings | None = None
@@ -114,16 +137,26 @@ class ConvolutionalEncoder(nn.Module):
         self.after = SelfAttention(settings.after, settings.width) if settings.after else None
         self.states = Tap("BTD")
 
-    def forward(self, pieces: Int[Tensor, "B T"], real: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T D"]:
-        return self.read(pieces, real)[1]
+    def forward(
+        self,
+        pieces: Int[Tensor, "B T"],
+        real: Bool[Tensor, "B T"] | None = None,
+        segments: Int[Tensor, "B T"] | None = None,
+        beside: Float[Tensor, "B T X"] | None = None,
+    ) -> Float[Tensor, "B T D"]:
+        return self.read(pieces, real, segments, beside)[1]
 
     def read(
-        self, pieces: Int[Tensor, "B T"], real: Bool[Tensor, "B T"] | None = None
+        self,
+        pieces: Int[Tensor, "B T"],
+        real: Bool[Tensor, "B T"] | None = None,
+        segments: Int[Tensor, "B T"] | None = None,
+        beside: Float[Tensor, "B T X"] | None = None,
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T D"]]:
         """The embeddings and the states above them."""
         check_pieces(pieces, real, self.embedding.vocabulary)
         real = if_ragged(real)
-        embedded = self.embedding(pieces, range(pieces.shape[1]))
+        embedded = self.embedding(pieces, range(pieces.shape[1]), segments, beside)
         x = embedded if self.before is None else self.before(embedded, real)
         for block in self.blocks:
             x = block(x, real)[0]
@@ -131,8 +164,62 @@ class ConvolutionalEncoder(nn.Module):
         return embedded, self.states(x)
 
 
+class WideEncoderSettings(Settings):
+    """Convolutions side by side, each over another number of positions; the width is shared out among them."""
+
+    width: PositiveInt = 300
+    kernels: tuple[PositiveInt, ...] = (3, 4, 5)
+    dropout: Rate = 0.0
+    embedding: UnscaledSettings = UnscaledSettings()
+
+
+class WideEncoder(nn.Module):
+    """[relu(conv_k(x)) for each k]: one layer, read by the maximum over the text   (Kim 2014)."""
+
+    Settings = WideEncoderSettings
+
+    def __init__(self, settings: WideEncoderSettings, vocabulary: int) -> None:
+        super().__init__()
+        self.settings, self.width = settings, settings.width
+        count = len(settings.kernels)
+        if count == 0 or settings.width % count:
+            raise ConfigError(
+                f"A width of {settings.width} cannot be shared out among {count} kernels {list(settings.kernels)}; "
+                "give one kernel or more, and a multiple of their number."
+            )
+        # Vectors go in as they are: a convolution is a projection already.
+        inputs = (settings.embedding.width or settings.width) + settings.embedding.beside
+        self.embedding = Embedding(settings.embedding, vocabulary, inputs, Part(name="none"))
+        self.convolutions = nn.ModuleList(
+            Windows(inputs, settings.width // count, kernel) for kernel in settings.kernels
+        )
+        self.dropout = Dropout(settings.dropout)
+        self.states = Tap("BTD")
+
+    def forward(
+        self,
+        pieces: Int[Tensor, "B T"],
+        real: Bool[Tensor, "B T"] | None = None,
+        segments: Int[Tensor, "B T"] | None = None,
+        beside: Float[Tensor, "B T X"] | None = None,
+    ) -> Float[Tensor, "B T D"]:
+        check_pieces(pieces, real, self.embedding.vocabulary)
+        x_BTD = self.embedding(pieces, range(pieces.shape[1]), segments, beside)
+        x_BTD = x_BTD if real is None else x_BTD * real[..., None]
+        found_BTD = torch.cat([convolve(x_BTD) for convolve in self.convolutions], dim=-1).relu()
+        return self.states(self.dropout(found_BTD))
+
+
+def _common(embedding: EmbeddingSettings, own: EmbeddingSettings) -> EmbeddingSettings:
+    """The whole model's settings, where the encoder's were left alone."""
+    if own not in (RecurrentEncoderSettings().embedding, embedding):
+        raise ConfigError("encoder.embedding is set, but this model has one embedding for all parts; set embedding.")
+    return embedding
+
+
 ENCODERS: dict[str, type[nn.Module]] = {
     "transformer": TransformerEncoder,
     "recurrent": RecurrentEncoder,
     "convolutional": ConvolutionalEncoder,
+    "wide": WideEncoder,
 }

@@ -1,12 +1,13 @@
 """What is asked of hidden states: next pieces, masked pieces, labels, tags, spans."""
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.attention import AttentionPooling, AttentionSettings, PointerGenerator, Tap, linear
+from regard.attention.copying import Chosen
 from regard.config import Settings
 from regard.errors import ModelError
 from regard.models.protocols import Decoded
@@ -14,7 +15,14 @@ from regard.nn.crf import CRF
 from regard.nn.dropout import Dropout
 from regard.nn.embeddings import Embedding, Readout
 from regard.nn.feedforward import activation as named
-from regard.nn.losses import IGNORE, Loss, chunked_cross_entropy, distribution_loss
+from regard.nn.losses import (
+    IGNORE,
+    Loss,
+    chosen_loss,
+    chunked_cross_entropy,
+    distribution_loss,
+    smoothed_cross_entropy,
+)
 from regard.nn.norms import LayerNorm
 
 
@@ -48,7 +56,15 @@ class CopyingPiece(NextPiece):
         return self.pointer(self.readout(decoded.hidden), decoded.weights, decoded.source, decoded.hidden)
 
     def loss(self, decoded: Decoded, targets: Int[Tensor, "B T"], smoothing: float = 0.0, ignore: int = IGNORE) -> Loss:
-        return distribution_loss(self.log_probabilities(decoded).flatten(0, 1), targets.flatten(), smoothing, ignore)
+        chosen = self.chosen(decoded, targets.masked_fill(targets == ignore, 0))
+        return chosen_loss(chosen.log.flatten(), chosen.mean.flatten(), targets.flatten(), smoothing, ignore)
+
+    def chosen(self, decoded: Decoded, targets: Int[Tensor, "B T"]) -> Chosen:
+        """How likely these pieces are, and how much of that is copying."""
+        assert decoded.weights is not None
+        assert decoded.source is not None
+        logits_BTV = self.readout(decoded.hidden)
+        return self.pointer.chosen(logits_BTV, decoded.weights, decoded.source, decoded.hidden, targets)
 
 
 class MaskedPiece(nn.Module):
@@ -67,8 +83,10 @@ class MaskedPiece(nn.Module):
         return self.readout(self._hidden(states))
 
     def loss(self, states: Float[Tensor, "B T D"], targets: Int[Tensor, "B T"], ignore: int = IGNORE) -> Loss:
-        hidden_ND = self.readout.reduced(self._hidden(states)).flatten(0, 1)
-        return chunked_cross_entropy(hidden_ND, self.readout.weight, self.readout.bias, targets.flatten(), 0.0, ignore)
+        """Of what was hidden only: the rest of a text is not even transformed."""
+        wanted_BT = targets != ignore
+        hidden_ND = self.readout.reduced(self._hidden(states[wanted_BT][None]))[0]
+        return chunked_cross_entropy(hidden_ND, self.readout.weight, self.readout.bias, targets[wanted_BT], 0.0, ignore)
 
 
 class PoolingSettings(Settings):
@@ -112,14 +130,25 @@ class Labels(nn.Module):
         return self.logits(self.classify(self.dropout(self.pooling(states, real))))
 
 
+class Moves(NamedTuple):
+    """Which tag may follow which (`between[i, j]`: j after i), which may begin a text and which may end one."""
+
+    between: Bool[Tensor, "C C"]
+    start: Bool[Tensor, " C"] | None = None
+    end: Bool[Tensor, " C"] | None = None
+
+
 class Tags(nn.Module):
     """One tag a position: W h + b, each on its own, or the best path of a conditional random field."""
 
-    def __init__(self, width: int, tags: int, crf: bool = False, dropout: float = 0.1) -> None:
+    def __init__(
+        self, width: int, tags: int, crf: bool = False, dropout: float = 0.1, moves: Moves | None = None
+    ) -> None:
+        """`moves` binds a CRF only: tags that are chosen each on its own know of no neighbours."""
         super().__init__()
         self.dropout = Dropout(dropout)
         self.classify = linear(width, tags)
-        self.crf = CRF(tags) if crf else None
+        self.crf = CRF(tags, *(moves or ())) if crf else None
         self.emissions = Tap("BTC")
 
     def forward(self, states: Float[Tensor, "B T D"]) -> Float[Tensor, "B T C"]:
@@ -138,6 +167,20 @@ class Tags(nn.Module):
         if self.crf is None:
             return emissions.argmax(-1).masked_fill(~real, -1)
         return self.crf.decode(emissions, real)[0]
+
+    def marginals(self, emissions: Float[Tensor, "B T C"], real: Bool[Tensor, "B T"]) -> Float[Tensor, "B T C"]:
+        """The probability of each tag at each position, whatever its neighbours are; zero at padding."""
+        if self.crf is None:
+            return emissions.softmax(-1).masked_fill(~real[..., None], 0.0)
+        return self.crf.marginals(emissions, real)
+
+
+class Answers(NamedTuple):
+    """The best span of each text (first and last position), its score, and the score of there being no answer."""
+
+    places: Int[Tensor, "B 2"]
+    score: Float[Tensor, " B"]
+    none: Float[Tensor, " B"]
 
 
 class Spans(nn.Module):
@@ -166,6 +209,33 @@ class Spans(nn.Module):
         score, place = sums_BTT.masked_fill(~legal_TT, -torch.inf).flatten(1).max(1)
         size = logits.shape[1]
         return torch.stack([place // size, place % size], dim=1), score
+
+    @staticmethod
+    def answers(logits: Float[Tensor, "B T 2"], longest: int) -> Answers:
+        """The best span past position 0, which stands for "no answer"; 0 and -inf where nothing else is allowed."""
+        opening_T1 = (torch.arange(logits.shape[1], device=logits.device) == 0)[:, None]
+        places_B2, score_B = Spans.best(logits.masked_fill(opening_T1, -torch.inf), longest)
+        return Answers(places_B2, score_B, logits[:, 0].sum(-1))
+
+    @staticmethod
+    def loss(logits: Float[Tensor, "B T 2"], start: Int[Tensor, " B"], end: Int[Tensor, " B"]) -> Loss:
+        """-(log p(start) + log p(end)) / 2, summed over texts; a text without an answer has both at 0."""
+        ends = zip(("start", "end"), logits.unbind(-1), (start, end), strict=True)
+        first, last = (_chosen(name, logits_BT, wanted) for name, logits_BT, wanted in ends)
+        return Loss((first.total + last.total) / 2, first.count, (first.nll + last.nll) / 2)
+
+
+def _chosen(name: str, logits: Float[Tensor, "B T"], wanted: Int[Tensor, " B"]) -> Loss:
+    """-log p(wanted), where every wanted position is one that is allowed."""
+    inside_B = (wanted >= 0) & (wanted < logits.shape[1])
+    logit_B = logits.gather(1, wanted.clamp(0, logits.shape[1] - 1)[:, None])[:, 0]
+    wrong = (~inside_B | (logit_B == torch.finfo(logits.dtype).min)).nonzero().flatten().tolist()
+    if wrong:
+        raise ModelError(
+            f"Row {wrong[0]}: the answer's {name} is position {int(wanted[wrong[0]])}, where none may be; "
+            "allow it, or say that this part of the text has no answer (0)."
+        )
+    return smoothed_cross_entropy(logits, wanted)
 
 
 HEADS: dict[str, type[nn.Module]] = {

@@ -109,22 +109,24 @@ class TransformerEncoder(nn.Module):
         self,
         pieces: Int[Tensor, "B T"],
         real: Bool[Tensor, "B T"] | None = None,
-        at: At | None = None,
         segments: Int[Tensor, "B T"] | None = None,
+        beside: Float[Tensor, "B T X"] | None = None,
+        at: At | None = None,
     ) -> list[Float[Tensor, "B T D"]]:
         """The states after every block."""
         check_pieces(pieces, real, self.embedding.vocabulary)
         scene = Scene(if_ragged(real), range(pieces.shape[1]) if at is None else at)
-        return self.stack(self.embedding(pieces, scene.at, segments), scene)[0]
+        return self.stack(self.embedding(pieces, scene.at, segments, beside), scene)[0]
 
     def forward(
         self,
         pieces: Int[Tensor, "B T"],
         real: Bool[Tensor, "B T"] | None = None,
-        at: At | None = None,
         segments: Int[Tensor, "B T"] | None = None,
+        beside: Float[Tensor, "B T X"] | None = None,
+        at: At | None = None,
     ) -> Float[Tensor, "B T D"]:
-        return self.layers(pieces, real, at, segments)[-1]
+        return self.layers(pieces, real, segments, beside, at)[-1]
 
 
 class Shared(NamedTuple):

@@ -103,6 +103,19 @@ class CRF(nn.Module):
         best_B = (_first(ahead_BTC, mask) + start_C).amax(1)
         return tags_BT, torch.where(mask.any(1), best_B, 0)
 
+    @torch.no_grad()
+    def margins(self, emissions: Float[Tensor, "B T C"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, " B"]:
+        """By how much the best path beats every other; infinite for a row with nothing real in it, or one class."""
+        emissions_BTC = self._masked(emissions, mask)
+        start_C, transition_CC, end_C = self._moves()
+        left_BTC = _messages(emissions_BTC, mask, start_C, transition_CC, torch.amax)
+        through_BTC = left_BTC + emissions_BTC
+        through_BTC = through_BTC + _messages_back(emissions_BTC, mask, end_C, transition_CC, torch.amax)
+        if len(self.start) < 2:
+            return through_BTC.new_full((len(mask),), torch.inf)
+        best_BT, next_BT = through_BTC.topk(2, dim=-1).values.unbind(-1)
+        return (best_BT - next_BT).masked_fill(~mask, torch.inf).amin(1)
+
     def _moves(self) -> tuple[Float[Tensor, " C"], Float[Tensor, "C C"], Float[Tensor, " C"]]:
         """The scores of starting, passing on and ending, with what is not allowed out of reach."""
         return (

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from regard.errors import ModelError
 
-__all__ = ["IGNORE", "Loss", "chunked_cross_entropy", "distribution_loss", "smoothed_cross_entropy"]
+__all__ = ["IGNORE", "Loss", "chosen_loss", "chunked_cross_entropy", "distribution_loss", "smoothed_cross_entropy"]
 
 IGNORE = -100
 """A target that does not count, unless the caller names another number; torch's own choice."""
@@ -75,6 +75,20 @@ def distribution_loss(
     nll_M = -log_M.masked_fill(log_M == -torch.inf, IMPOSSIBLE)
     loss_M = (1 - smoothing) * nll_M - smoothing * _possible_mean(log_MV) if smoothing else nll_M
     return Loss(loss_M.sum(), counted.number, nll_M.detach().sum())
+
+
+def chosen_loss(
+    log_probabilities: Float[Tensor, " N"],
+    means: Float[Tensor, " N"],
+    targets: Int[Tensor, " N"],
+    smoothing: float = 0.0,
+    ignore: int = IGNORE,
+) -> Loss:
+    """distribution_loss of targets whose log-probabilities, and the means over all pieces, are known already."""
+    counted_N = targets != ignore
+    nll_M, mean_M = -log_probabilities[counted_N], means[counted_N]
+    loss_M = (1 - smoothing) * nll_M - smoothing * mean_M if smoothing else nll_M
+    return Loss(loss_M.sum(), counted_N.sum(), nll_M.detach().sum())
 
 
 def chunked_cross_entropy(
