@@ -13,6 +13,7 @@ from regard.api.rehearsal import first, tokenizers
 from regard.errors import RegardError, RequestError
 from regard.nn.parameters import named
 from regard.tasks import Result
+from regard.text import Tokenizer, Tokenizing
 
 Row = dict[str, str]
 
@@ -134,8 +135,14 @@ def _restored(given: Subject) -> str:
     """How many texts come back from their pieces as they were: what a tokenizer keeps is no promise of storing it."""
     cutters = tokenizers(given.pipeline.task)
     texts = [(cutters[name], text) for row in given.rows for name, text in row.items() if name in cutters]
-    kept = sum(tokenizer.decode(tokenizer.encode(text).ids) == text for tokenizer, text in texts)
+    kept = sum(_comes_back(tokenizer, text) for tokenizer, text in texts)
     return f"{kept} of {len(texts)} texts come back whole from their pieces"
+
+
+def _comes_back(tokenizer: Tokenizing, text: str) -> bool:
+    if isinstance(tokenizer, Tokenizer):
+        return tokenizer.round_trip(text)
+    return tokenizer.decode(tokenizer.encode(text).ids) == text
 
 
 def lines(given: Subject) -> str:

@@ -134,7 +134,7 @@ class Pipeline:
 
     def asked(self, row: Mapping[str, str]) -> dict[str, str]:
         """A row without what is to be predicted."""
-        return {name: row[name] for name in self.task.inputs()}
+        return self.task.asked(row)
 
     def references(self, row: Mapping[str, str]) -> Sequence[str]:
         """What counts as right for a row."""

@@ -8,16 +8,23 @@ import typer
 
 def demo(
     out: Annotated[Path, typer.Option(file_okay=False, help="Folder for what the demo makes.")] = Path("regard-demo"),
-    pair: Annotated[str, typer.Option(help="Which languages: en-de or en-zh.")] = "en-de",
+    task: Annotated[
+        str,
+        typer.Option(
+            help="translation, summarization, classification, tagging, answering, language or dialogue.",
+        ),
+    ] = "translation",
+    pair: Annotated[str, typer.Option(help="Which languages to translate: en-de or en-zh.")] = "en-de",
     seed: Annotated[int, typer.Option(min=0, help="Where the random numbers start.")] = 0,
 ) -> None:
-    """Teach a small model to translate a phrasebook, and draw where it looks; under two minutes.
+    """Teach a small model one of the tasks, from a corpus made on the spot; a minute or two.
 
     \b
     Examples:
       regard demo
       regard demo --pair en-zh --out /tmp/demo
+      regard demo --task tagging
     """
     from regard.demo import run
 
-    run(out, seed, pair)
+    run(out, seed, task, pair)

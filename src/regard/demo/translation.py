@@ -1,9 +1,5 @@
-"""The demo: from a phrasebook that Regard writes itself to a small translator, in under two minutes."""
+"""The translation demo: from a phrasebook that Regard writes itself to a small translator, in under two minutes."""
 
-import os
-import shutil
-import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,10 +7,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from regard.api import Materials, Pipeline, Training, read
-from regard.errors import ConfigError, DataError, unknown
+from regard.api import Pipeline
+from regard.errors import DataError
 from regard.explain import heat
-from regard.files import count_lines, shown, write_atomically
+from regard.files import count_lines, write_atomically
 from regard.starter import write_phrasebook
 from regard.tasks.links import attention, spans
 from regard.text.alignment import word_weights
@@ -65,47 +61,18 @@ def recipe(pair: str, data: Path, seed: int) -> dict[str, Any]:
     }
 
 
-def run(out: Path, seed: int, pair: str = "en-de", changes: tuple[str, ...] = ()) -> None:
-    """Write the corpus, train, measure on what was never seen, show, draw, and say what to type next."""
-    if pair not in EXAMPLES:
-        raise ConfigError(unknown("pair", pair, EXAMPLES))
-    console, began = Console(), time.monotonic()
-    folder = _fresh(out / pair)
-    written = write_phrasebook(folder / "data", pair, seed=seed)
+def write(folder: Path, seed: int, pair: str) -> str:
+    """The corpus in a folder, and what it is in words."""
+    written = write_phrasebook(folder, pair, seed=seed)
     lines = count_lines(written["train.en"])
-    console.print(
-        f"A phrasebook of {lines:,} English sentences and their {LANGUAGES[pair[3:]]} is in {folder / 'data'}."
-    )
-    training = Training(read(recipe(pair, folder / "data", seed), changes), folder / "run", tell=console.print)
-    for step in training.steps():
-        if step.scores:
-            done = f"{step.progress.update:>5} of {training.planned} updates"
-            console.print(f"  {done}   loss {step.recent or step.loss:.3f}   on validation {step.scores['loss']:.3f}")
-    model = training.finish()
-    judged = model.evaluate(Materials(model.recipe).test("test"))
-    bleu, exact = judged.scores.values()
-    console.print(
-        f"BLEU [bold]{bleu.value:.1f}[/bold] on {len(judged.results)} sentences made of combinations it never saw, "
-        f"{exact.value:.0f} % of them word for word ({time.monotonic() - began:.0f} s in all)."
-    )
-    console.print(f"[dim]{bleu.signature}[/dim]")
+    return f"A phrasebook of {lines:,} English sentences and their {LANGUAGES[pair[3:]]} is in {folder}."
+
+
+def show(model: Pipeline, pair: str, folder: Path, console: Console) -> None:
+    """A few translations, and where the model looked."""
     console.print(examples(model, EXAMPLES[pair]))
     picture = draw(model, EXAMPLES[pair][0], folder / "attention.svg")
     console.print(f"Where it looked while it wrote the first of them: [bold]{picture}[/bold] (open it in a browser)")
-    console.print("Next, type:")
-    for line in following(shown(folder / "run")):
-        console.print(f"  {line}", highlight=False, soft_wrap=True)
-
-
-def following(run: str) -> list[str]:
-    """The commands to type next, with the command's path where it is not on the path."""
-    regard = "regard" if shutil.which("regard") else os.path.relpath(Path(sys.executable).with_name("regard"))
-    return [
-        f'echo "Maria rode a bike with her aunt on Friday." | {regard} predict {run}',
-        f"{regard} evaluate {run}",
-        f"{regard} inspect {run}",
-        f"{regard} recipes",
-    ]
 
 
 def examples(model: Pipeline, texts: list[str]) -> Table:
@@ -134,13 +101,3 @@ def draw(model: Pipeline, text: str, path: Path) -> Path:
     except OSError as error:
         raise DataError(f"Cannot write {path}: {error.strerror}; give another folder with --out.") from None
     return path
-
-
-def _fresh(folder: Path) -> Path:
-    """The demo's folder without what an earlier demo left in it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(folder / "run", ignore_errors=True)
-    except OSError as error:
-        raise DataError(f"Cannot write {folder}: {error.strerror}; give another folder with --out.") from None
-    return folder
