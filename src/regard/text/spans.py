@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from regard.text.encoded import Encoded, Span
+from regard.text.encoded import Span
 from regard.text.patterns import CJK, CJK_MARKS
+from regard.text.tokenizing import Cut
 
 # A Chinese or Japanese character is a word; elsewhere a word is what stands between spaces.
 _WORD = re.compile(rf"[{CJK}{CJK_MARKS}]|[^\s{CJK}{CJK_MARKS}]+")
@@ -20,7 +21,7 @@ class Word:
     pieces: tuple[int, ...]
 
 
-def words(text: str, encoded: Encoded) -> list[Word]:
+def words(text: str, encoded: Cut) -> list[Word]:
     """The words of a text as its pieces show them: every piece is in exactly one word, in order.
 
     Words that share a piece become one. A piece of nothing but space goes with the word after it, and at the end of

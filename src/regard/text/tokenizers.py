@@ -41,6 +41,10 @@ class Tokenizer:
     begin = BEGIN
     end = END
     unknown = UNKNOWN
+    opening: tuple[int, ...] = ()
+    closing = (END,)
+    between = (END,)
+    special = frozenset((PADDING, BEGIN, END, UNKNOWN))
 
     def __init__(self, settings: TokenizerSettings, vocabulary: Vocabulary, origin: Origin) -> None:
         self.settings = settings

@@ -4,6 +4,7 @@ import gzip
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,15 @@ def read_vectors(path: Path, words: Iterable[str], lower: bool = True) -> Vector
     chosen = {word: row for word in wanted if (row := _first(found, _forms(word, lower))) is not None}
     rows = np.array(list(chosen.values()), dtype=np.float32).reshape(len(chosen), width)
     return Vectors(tuple(chosen), rows, len(wanted))
+
+
+def first_words(path: Path, count: int) -> list[str]:
+    """The first words of a file of vectors, which has the commonest first."""
+    width, words = 0, []
+    for _, line in islice(_lines(path), count):
+        width = width or line.count(b" ")
+        words.append(line.rsplit(b" ", width)[0].decode("utf-8", "replace"))
+    return words
 
 
 def _forms(word: str, lower: bool) -> list[str]:

@@ -1,0 +1,188 @@
+"""A Llama-type model from a GGUF file: settings and tokenizer from its metadata, parameters in single precision."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from regard.convert.gguf import vocabulary as tokenizers
+from regard.convert.gguf.file import File, opened
+from regard.convert.gguf.metadata import entry, optional
+from regard.convert.huggingface import Architecture, Form, Left, Rule, parameters
+from regard.convert.huggingface.llama import LlamaConfig
+from regard.convert.huggingface.rules import rule
+from regard.errors import DataError, ModelError, unknown
+from regard.files import shown
+from regard.models import LanguageSettings, TransformerLanguage, Vocabulary
+from regard.text import ForeignTokenizer
+
+EMBEDDING, OUTPUT, RATES = "token_embd.weight", "output.weight", "rope_freqs.weight"
+ARCHITECTURES = ("llama",)
+# What fills a new parameter with random numbers.
+DRAWS = (Tensor.normal_, Tensor.uniform_, nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_)
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A model read from a GGUF file, ready to predict; `length` is how much text it was trained to look at."""
+
+    architecture: str
+    settings: LanguageSettings
+    vocabulary: Vocabulary
+    model: nn.Module
+    tokenizer: ForeignTokenizer
+    template: str | None
+    length: int | None
+
+
+def read(path: Path) -> Imported:
+    """The model, tokenizer and chat template in a GGUF file."""
+    file = opened(path)
+    config = configured(file)
+    tokenizer = tokenizers.tokenizer(file, config.vocab_size)
+    if tokenizer.size > config.vocab_size:
+        raise DataError(f"{shown(path)} has {tokenizer.size} tokens, but vectors for {config.vocab_size} only.")
+    return Imported(
+        architecture=entry(file, "general.architecture", str),
+        settings=config.settings(),
+        vocabulary=config.vocabulary(),
+        model=_filled(file, config),
+        tokenizer=tokenizer,
+        template=optional(file, "tokenizer.chat_template", str),
+        length=optional(file, "llama.context_length", int),
+    )
+
+
+def configured(file: File) -> LlamaConfig:
+    """The metadata of a Llama under the names of a config.json."""
+    _refuse(file)
+    width, heads = entry(file, "llama.embedding_length", int), entry(file, "llama.attention.head_count", int)
+    rotated = optional(file, "llama.rope.dimension_count", int) or width // max(heads, 1)
+    values: dict[str, Any] = {
+        "vocab_size": file.tensors[EMBEDDING].shape[0],
+        "hidden_size": width,
+        "intermediate_size": entry(file, "llama.feed_forward_length", int),
+        "num_hidden_layers": entry(file, "llama.block_count", int),
+        "num_attention_heads": heads,
+        "num_key_value_heads": optional(file, "llama.attention.head_count_kv", int) or heads,
+        "head_dim": optional(file, "llama.attention.key_length", int),
+        "rms_norm_eps": entry(file, "llama.attention.layer_norm_rms_epsilon", float),
+        "rope_parameters": {
+            "rope_theta": optional(file, "llama.rope.freq_base", float) or 10000.0,
+            "partial_rotary_factor": rotated / max(width // max(heads, 1), 1),
+        },
+        "bos_token_id": optional(file, "tokenizer.ggml.bos_token_id", int),
+        "eos_token_id": entry(file, "tokenizer.ggml.eos_token_id", int),
+        "tie_word_embeddings": OUTPUT not in file.tensors,
+        "attention_bias": "blk.0.attn_q.bias" in file.tensors,
+    }
+    _refuse_claims(file, values)
+    return LlamaConfig.read(values, shown(file.path))
+
+
+def named(config: LlamaConfig) -> Architecture:
+    """The names of a GGUF file's tensors, and ours for them."""
+    groups = config.num_key_value_heads or config.num_attention_heads
+    query, key = _unwoven(config.num_attention_heads), _unwoven(groups)
+    rules: tuple[Rule, ...] = (
+        rule(EMBEDDING, "embedding.vectors"),
+        rule("blk.*.attn_norm.weight", "decoder.blocks.*.around_attention.norm.weight"),
+        rule("blk.*.attn_q.*", "decoder.blocks.*.attention.query.*", form=query),
+        rule("blk.*.attn_k.*", "decoder.blocks.*.attention.key.*", form=key),
+        rule("blk.*.attn_v.*", "decoder.blocks.*.attention.value.*"),
+        rule("blk.*.attn_output.*", "decoder.blocks.*.attention.output.*"),
+        rule("blk.*.ffn_norm.weight", "decoder.blocks.*.around_feedforward.norm.weight"),
+        rule("blk.*.ffn_gate.*", "decoder.blocks.*.feedforward.inner.*"),
+        rule("blk.*.ffn_up.*", "decoder.blocks.*.feedforward.gate.*"),
+        rule("blk.*.ffn_down.*", "decoder.blocks.*.feedforward.outer.*"),
+        rule("output_norm.weight", "decoder.norm.weight"),
+        rule(OUTPUT, "output.readout.weight"),
+    )
+    # Factors of the rates of rotation: where they are all one, nothing is stretched.
+    left = (Left(RATES, lambda factors: bool((factors == 1).all())),)
+    return Architecture(LlamaConfig, TransformerLanguage, "", rules, left=left)
+
+
+def _refuse(file: File) -> None:
+    """A DataError for what is no Llama as we know it."""
+    name = entry(file, "general.architecture", str)
+    if name not in ARCHITECTURES:
+        raise DataError(f"{shown(file.path)}: {unknown('general.architecture', name, ARCHITECTURES)}")
+    if (parts := optional(file, "split.count", int) or 1) > 1:
+        raise DataError(f"{shown(file.path)} is one of {parts} parts; join them with llama-gguf-split --merge.")
+    if EMBEDDING not in file.tensors:
+        raise DataError(f"{shown(file.path)} holds no {EMBEDDING}; name the file of a model, not of an adapter.")
+    if optional(file, "llama.expert_count", int):
+        raise DataError(f"{shown(file.path)} is a mixture of experts, which Regard has no model for.")
+    if (scaling := optional(file, "llama.rope.scaling.type", str)) not in (None, "none"):
+        raise DataError(
+            f"{shown(file.path)}: llama.rope.scaling.type is {scaling!r}; Regard's angles are not stretched."
+        )
+
+
+def _refuse_claims(file: File, values: Mapping[str, Any]) -> None:
+    """A DataError for a model that the file cannot hold, before one of that size is built."""
+    sides = {side for stored in file.tensors.values() for side in stored.shape}
+    for name in ("hidden_size", "intermediate_size"):
+        if values[name] not in sides:
+            raise DataError(f"{shown(file.path)} is damaged: {name} is {values[name]}, and no tensor has such a side.")
+    if values["num_hidden_layers"] > len(file.tensors):
+        raise DataError(f"{shown(file.path)} is damaged: {values['num_hidden_layers']} layers in fewer tensors.")
+
+
+def _unwoven(heads: int) -> Form:
+    """Rows of queries or keys, which llama.cpp stores so that the two of each rotated pair are neighbours.
+
+    With us, as in Transformers, they stand half a head apart.
+    """
+    return Form(lambda theirs: [_swapped(theirs, heads, -1, 2)], lambda ours: _swapped(ours[0], heads, 2, -1))
+
+
+def _swapped(rows: Tensor, heads: int, first: int, second: int) -> Tensor:
+    return rows.reshape(heads, first, second, *rows.shape[1:]).transpose(1, 2).reshape(rows.shape)
+
+
+def _filled(file: File, config: LlamaConfig) -> nn.Module:
+    """The model with the file's parameters, one tensor at a time in memory."""
+    architecture = named(config)
+    build = partial(TransformerLanguage, config.settings(), config.vocabulary())
+    # Shapes are compared on a model without memory: what the file claims may be larger than the machine.
+    with _Unfilled(), torch.device("meta"):
+        _check(file, architecture, dict(build().named_parameters(remove_duplicate=False)))
+    with _Unfilled():
+        model = build().eval()
+    for name in file.tensors:
+        if (found := architecture.rule(name)) is not None:
+            parts = found.form.to_ours(torch.from_numpy(file.tensor(name)))
+            for place, part in zip(found.into(name), parts, strict=True):
+                model.get_parameter(place).detach().copy_(part)
+    return model
+
+
+class _Unfilled(TorchFunctionMode):
+    """Inside, no random numbers are drawn for parameters that will all be read from a file."""
+
+    def __torch_function__(
+        self, function: Callable[..., Any], types: Any, args: Sequence[Any] = (), options: Any = None
+    ) -> Any:
+        options = options or {}
+        if function in DRAWS:
+            return options.get("tensor", args[0] if args else None)
+        return function(*args, **options)
+
+
+def _check(file: File, architecture: Architecture, ours: Mapping[str, Tensor]) -> None:
+    """A ModelError unless every tensor finds its place, and every place its tensor."""
+    theirs = {name: torch.empty(stored.shape, device="meta") for name, stored in file.tensors.items()}
+    if RATES in theirs:
+        theirs[RATES] = torch.from_numpy(file.tensor(RATES))
+    try:
+        parameters(architecture, theirs, ours)
+    except ModelError as error:
+        described = str(error).replace("the model that config.json describes", "the model that its metadata describe")
+        raise ModelError(f"{shown(file.path)}: {described}") from None
