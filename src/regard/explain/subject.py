@@ -1,0 +1,43 @@
+"""What can be asked of one prediction that is to be explained; no task's name is known here."""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from regard.explain.attribution import Axis
+
+
+@dataclass(frozen=True)
+class Look:
+    """One attention layer: its tap, and what its queries and keys stand for.
+
+    Queries are positions of the inputs, of the outputs, or one for the whole text (pooling).
+    """
+
+    tap: str
+    layer: int
+    kind: Literal["self", "cross", "pool"]
+    queries: Literal["inputs", "outputs", "one"]
+    keys: Literal["inputs", "outputs"]
+
+
+@runtime_checkable
+class Subject(Protocol):
+    """One input of a model and what was made of it: all outputs are given, and only their scores are asked for."""
+
+    model: nn.Module
+    # What the model read, piece by piece, and what is explained: pieces written, or one label, tag or answer.
+    inputs: Axis
+    outputs: Axis
+    # The ids of the inputs, and the id that stands for a piece that is taken away.
+    pieces: Int[Tensor, " S"]
+    blank: int
+    # Attention layers from the first to the last, encoder before decoder; and the tap of the inputs' embeddings.
+    looks: tuple[Look, ...]
+    embedded: str
+
+    def scores(self, pieces: Int[Tensor, "N S"], real: Bool[Tensor, "N S"] | None = None) -> Float[Tensor, "N O"]:
+        """log p(each output | these inputs, the outputs before it), for N versions of the inputs; differentiable."""
+        ...
