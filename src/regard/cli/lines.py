@@ -112,6 +112,28 @@ def embedded(pipeline: Pipeline, lines: Iterable[Given], answers: "Answers") -> 
         yield text.encode("utf-8", "backslashreplace") + b"\n"
 
 
+class Talk:
+    """What someone who types has said and heard, where the model was made for conversations."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        predict = getattr(pipeline.recipe, "predict", None)
+        self.messages: list[dict[str, str]] | None = [] if getattr(predict, "chat", "") else None
+
+    def asked(self, line: Given) -> Given:
+        """The line with all that went before it; an empty line begins anew."""
+        if self.messages is None or not isinstance(line.asked, str) or line.fault:
+            return line
+        if not line.asked.strip():
+            self.messages.clear()
+            return line
+        self.messages.append({"role": "user", "content": line.asked})
+        return line._replace(asked={"messages": json.dumps(self.messages, ensure_ascii=False)})
+
+    def heard(self, result: Result) -> None:
+        if self.messages:
+            self.messages.append({"role": "assistant", "content": result.text})
+
+
 class Answers:
     """Results as lines, and what is to be said about them in the end."""
 

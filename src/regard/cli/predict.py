@@ -114,7 +114,7 @@ class Asking:
 
 def _answered(pipeline: "Pipeline", asking: Asking) -> int:
     """Write an output for every line; how many lines could not be read."""
-    from regard.cli.lines import Answers, embedded, given, one_by_one, settling, streamed
+    from regard.cli.lines import Answers, Talk, embedded, given, one_by_one, settling, streamed
 
     answers = Answers(asking.json_out, lambda text: say(text, "red"))
     if asking.typing:
@@ -129,10 +129,15 @@ def _answered(pipeline: "Pipeline", asking: Asking) -> int:
                 put.flush()
                 advance()
         elif (asking.stream or asking.typing) and not asking.json_out:
+            talk = Talk(pipeline) if asking.typing else None
             for asked in lines:
-                answers.line(asked, settling(pipeline, asked, lambda text: _at_once(put, text)))
+                asked = talk.asked(asked) if talk else asked
+                result = settling(pipeline, asked, lambda text: _at_once(put, text))
+                answers.line(asked, result)
                 _at_once(put, "\n")
                 advance()
+                if talk:
+                    talk.heard(result)
         else:
             for asked, result in (one_by_one if asking.typing else streamed)(pipeline, lines):
                 put.write(answers.line(asked, result))

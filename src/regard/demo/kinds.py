@@ -70,7 +70,14 @@ def _summarization(data: Path, seed: int) -> Recipe:
         seed,
         lambda part: {"path": f"{part}.jsonl", "columns": {"document": "document", "summary": "summary"}},
         tokenizer={"size": 1500},
-        model={"name": "recurrent", "width": 128, "layers": 1, "copying": True, "attention": {"score": "additive"}},
+        model={
+            "name": "recurrent",
+            "encoder": {"width": 128},
+            "decoder": {"width": 128},
+            "attention": {"score": "additive"},
+            "copying": True,
+            "tied": "all",
+        },
     )
 
 
@@ -93,7 +100,7 @@ def _answering(data: Path, seed: int) -> Recipe:
         lambda part: {"path": f"{part}.json", "format": "squad"},
         tokenizer={"kind": "words", "size": 3000, "lower": True},
         model={"name": "recurrent", "width": 96, "layers": 1},
-        head={"name": "document"},
+        head={"name": "reader"},
     )
 
 

@@ -15,7 +15,7 @@ from regard.demo.kinds import DEMOS, SIZES
 from regard.errors import ConfigError, DataError, unknown
 from regard.files import shown
 
-SHOWN, WIDE = 4, 160
+SHOWN, WIDE, WORDS = 4, 160, 6
 
 
 def run(out: Path, seed: int, task: str = "translation", pair: str = "en-de", changes: tuple[str, ...] = ()) -> None:
@@ -69,11 +69,22 @@ def _called(name: str) -> str:
 def _examples(model: Pipeline) -> Table:
     """What the model makes of the first rows it never saw, beside what is right."""
     rows = [row.fields for row, _ in zip(Materials(model.recipe).test("test"), range(SHOWN), strict=False)]
+    if model.task.inputs() == model.task.fields:
+        return _continued(model, [next(iter(row.values())) for row in rows])
     table = Table("given", "what the model makes of it", "right")
     given = [model.asked(row) for row in rows]
     for asked, result, row in zip(given, model.predict(given), rows, strict=True):
-        right = "" if list(row) == list(asked) else model.references(row)[0]
-        table.add_row("\n".join(map(_short, asked.values())), result.text, right, end_section=True)
+        shown = "\n".join(map(_short, asked.values()))
+        table.add_row(shown, result.text, model.references(row)[0], end_section=True)
+    return table
+
+
+def _continued(model: Pipeline, texts: list[str]) -> Table:
+    """What the model writes on the first words of texts."""
+    table = Table("begun", "how the model goes on")
+    begun = [" ".join(text.split()[:WORDS]) for text in texts]
+    for text, result in zip(begun, model.predict(begun), strict=True):
+        table.add_row(text, result.text, end_section=True)
     return table
 
 
