@@ -93,7 +93,9 @@ class Training:
         merge(self.model)
         fill(self.model, averaged(self.kept.paths()), "The run")
         rows = [row.fields for row in self.materials.valid]
-        made = Pipeline(self.final_recipe, self.task, self.model.eval(), self.facts(), {})
+        recipe = self.final_recipe
+        task = TASKS[recipe.task].load(recipe, self.task.files())
+        made = Pipeline(recipe, task, self.model.eval(), self.facts(), {})
         scores = made.judged(rows, self.recipe.metrics).plain()
         golden = [made.asked(row) for row in rows[:GOLDEN]]
         made = Pipeline(made.recipe, made.task, made.model, made.facts, {"valid": scores}).with_golden(golden)
