@@ -107,8 +107,21 @@ class Tagger(nn.Module):
         words_real: Bool[Tensor, "B W"] | None = None,
     ) -> Float[Tensor, "B W C"]:
         """Emissions of each piece, or with `first` of each word's first piece; letters and shapes are of pieces."""
+        return self.head(self.states(pieces, real, letters, letters_real, shapes, first, words_real))
+
+    def states(
+        self,
+        pieces: Int[Tensor, "B T"],
+        real: Bool[Tensor, "B T"] | None = None,
+        letters: Int[Tensor, "B T L"] | None = None,
+        letters_real: Bool[Tensor, "B T L"] | None = None,
+        shapes: Int[Tensor, "B T"] | None = None,
+        first: Int[Tensor, "B W"] | None = None,
+        words_real: Bool[Tensor, "B W"] | None = None,
+    ) -> Float[Tensor, "B W D"]:
+        """The states the emissions are made of."""
         states_BTD = self.encoder(pieces, real, None, self._beside(letters, letters_real, shapes))
-        return self.head(states_BTD if first is None else _at(states_BTD, first, words_real))
+        return states_BTD if first is None else _at(states_BTD, first, words_real)
 
     def _beside(
         self,

@@ -129,6 +129,10 @@ class Task(Protocol):
         text, separator = row[cls.fields[-1]], recipe.data.references
         return text.split(separator) if separator else [text]
 
+    def asked(self, row: Row) -> dict[str, str]:
+        """A row without what is to be predicted."""
+        return {name: row[name] for name in self.inputs()}
+
     def compared(self, result: Result) -> str:
         """What of a result metrics compare with the references."""
         return result.text

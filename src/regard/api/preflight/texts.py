@@ -52,7 +52,9 @@ def look_at_files(recipe: Recipe, notes: Notes) -> Texts | None:
             f"Only the first {MOST:,} lines of a corpus are looked at here, {share:.0%} of the largest; the tokenizer "
             "is learned from them alone, and what is told of batches and minutes is carried over to all.",
         )
-    return Texts(TASKS[recipe.task].fields, train, valid, test, share)
+    # A task may take what is to be predicted from another field.
+    fields = tuple(name for name in TASKS[recipe.task].fields if name in train[0][0])
+    return Texts(fields, train, valid, test, share)
 
 
 def _train(corpus: Corpus, number: int, notes: Notes) -> tuple[list[Fields], float]:

@@ -1,0 +1,69 @@
+"""What every task answers alike that marks entities in texts, however its model does it."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+from regard.errors import ConfigError
+from regard.metrics import metric
+from regard.tasks import tagging_rows
+from regard.tasks.recipe import Recipe
+from regard.tasks.tagging_results import Types, types
+from regard.tasks.tagging_rows import CUT, TagsSettings, gold
+from regard.tasks.tagging_words import Cutting
+from regard.tasks.task import Result, Row, Task
+
+FIELDS = ({"text", "tags"}, {"text", "entities"})
+
+
+class MarkingRecipe(Recipe):
+    """Data have the fields `text` and `tags`, a tag a word, or `text` and `entities`, spans as JSON."""
+
+    # How a text is cut into words; columns of words are words already.
+    words: Cutting = "auto"
+    tags: TagsSettings = TagsSettings()
+
+
+class Marking(Task):
+    """Words with their tags in, tags compared."""
+
+    recipe: Any
+    fields: ClassVar = ("text", "tags")
+
+    @classmethod
+    def check(cls, recipe: Any) -> None:
+        for part in (*recipe.metrics, *recipe.validation.metrics):
+            metric(part)
+        if recipe.data.references:
+            raise ConfigError("data.references: a word has one tag, so there is one reference a line; leave it out.")
+
+    @classmethod
+    def sample(cls) -> list[Row]:
+        return [{"text": "Ada Lovelace lives in Paris .", "tags": "B-PER I-PER O O B-LOC O"}]
+
+    @classmethod
+    def unfit(cls, fields: Sequence[str]) -> str:
+        return "" if set(fields) in FIELDS else "this task needs text and tags, or text and entities"
+
+    @classmethod
+    def fault(cls, row: Row, recipe: Any) -> str:
+        return tagging_rows.fault(row, recipe.tags, recipe.words)
+
+    def remarks(self, train: Iterable[Row], held_out: Iterable[Row]) -> list[str]:
+        return tagging_rows.remarks(train, held_out, self.recipe.words)
+
+    def asked(self, row: Row) -> dict[str, str]:
+        """A row without its tags, which still says that it is cut into words."""
+        return {"text": row["text"], **({CUT: "spaces"} if "tags" in row else {})}
+
+    @classmethod
+    def references(cls, row: Row, recipe: Any) -> Sequence[str]:
+        return [" ".join(gold(row, recipe.words).tags)]
+
+    def compared(self, result: Any) -> str:
+        return " ".join(result.tags)
+
+    def answered(self, row: Row, result: Any) -> dict[str, str]:
+        return {"text": " ".join(result.words), "tags": self.compared(result)}
+
+    def details(self, results: Sequence[Result], rows: Sequence[Row], recipe: Any) -> dict[str, Types]:
+        return types(list(map(self.compared, results)), [self.references(row, recipe) for row in rows])

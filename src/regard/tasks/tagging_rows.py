@@ -1,0 +1,133 @@
+"""Rows of tagging: words with a tag each, or a text with the spans of its entities; both become words and IOB2."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+
+from regard.config import Settings
+from regard.tasks.tag_schemes import Scheme, Tagging, broken, guessed, malformed, taggings, to_iob2, written
+from regard.tasks.tagging_words import Cutting, Word, cut
+
+# Where a row may say how its own text is cut: that of columns of words is cut at spaces.
+CUT = "words"
+# A type of fewer entities is hard to learn.
+FEW = 10
+
+
+class TagsSettings(Settings):
+    """In which scheme tags are read (auto: whichever a line fits), and in which they are learned; IOB2 is put out."""
+
+    scheme: Scheme | Literal["auto"] = "auto"
+    # Read a line that breaks its scheme as conlleval does, instead of holding it for a bad one.
+    repair: bool = False
+    learn: Literal["iob2", "bioes"] = "iob2"
+
+
+class Gold(NamedTuple):
+    """The words of a row and their tags in IOB2."""
+
+    words: list[Word]
+    tags: list[str]
+
+
+def words_of(row: Mapping[str, str], cutting: Cutting) -> list[Word]:
+    """The words of a row, with tags or without."""
+    return cut(row["text"], "spaces" if "tags" in row or row.get(CUT) == "spaces" else cutting)
+
+
+def gold(row: Mapping[str, str], cutting: Cutting) -> Gold:
+    """The words and tags of a row without fault."""
+    words = words_of(row, cutting)
+    if "tags" in row:
+        return Gold(words, to_iob2(row["tags"].split()))
+    return Gold(words, written(_in_words(_spans(row["entities"]), words), len(words)))
+
+
+def fault(row: Mapping[str, str], settings: TagsSettings, cutting: Cutting) -> str:
+    """What is wrong with a row, or nothing."""
+    words = words_of(row, cutting)
+    if "tags" not in row:
+        return _spans_fault(row["text"], row["entities"], words)
+    tags = row["tags"].split()
+    if len(words) != len(tags):
+        return f"{len(words)} words between spaces, but {len(tags)} tags"
+    return malformed(tags) or ("" if settings.repair else broken(tags, settings.scheme))
+
+
+def remarks(train: Iterable[Mapping[str, str]], held_out: Iterable[Mapping[str, str]], cutting: Cutting) -> list[str]:
+    """What is odd about the tags as a whole."""
+    train = list(train)
+    counts, wanted = (_counts(rows, cutting) for rows in (train, held_out))
+    told = [
+        f"{label}: {count} entities in training, too few to learn from."
+        for label, count in counts.items()
+        if count < FEW
+    ]
+    never = sorted(set(wanted) - set(counts))
+    told += [f"{label}: {wanted[label]} in held-out data, none in training; all will be missed." for label in never]
+    lines = [row["tags"].split() for row in train if "tags" in row]
+    schemes = Counter(guessed(tags) for tags in lines if set(tags) != {"O"})
+    if len(schemes) > 1:
+        mix = ", ".join(f"{count:,} {scheme}" for scheme, count in schemes.most_common())
+        told.append(f"Lines of training are in several schemes ({mix}); set tags.scheme to have the others named.")
+    if repaired := sum(bool(broken(tags, "auto")) for tags in lines):
+        told.append(f"{repaired:,} lines of training fit no scheme and are repaired as they are read.")
+    return told
+
+
+def _counts(rows: Iterable[Mapping[str, str]], cutting: Cutting) -> Counter[str]:
+    return Counter(found.label for row in rows for found in taggings(gold(row, cutting).tags))
+
+
+class _Span(NamedTuple):
+    start: int
+    end: int
+    label: str
+
+
+def _spans(text: str) -> list[_Span]:
+    """The entities of a JSON text: objects with start, end and label (or type), or lists of the three."""
+    return sorted(_span(entry) for entry in json.loads(text))
+
+
+def _span(entry: Any) -> _Span:
+    label = entry.get("label", entry.get("type")) if isinstance(entry, dict) else None
+    start, end, label = (entry["start"], entry["end"], label) if isinstance(entry, dict) else entry
+    if isinstance(start, bool) or not (isinstance(start, int) and isinstance(end, int) and isinstance(label, str)):
+        raise TypeError
+    return _Span(start, end, label)
+
+
+def _spans_fault(text: str, entities: str, words: Sequence[Word]) -> str:
+    try:
+        spans = _spans(entities)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return f"entities is {entities[:60]!r}; expected a list of {{start, end, label}} or [start, end, label]"
+    for span in spans:
+        if wrong := _misplaced(span, text, words):
+            return wrong
+    for one, other in pairwise(spans):
+        if other.start < one.end:
+            return f"{other.label} at {other.start} begins inside {one.label} at {one.start} to {one.end}"
+    return ""
+
+
+def _misplaced(span: _Span, text: str, words: Sequence[Word]) -> str:
+    """Why no words of this text are this span, or nothing."""
+    start, end, label = span
+    if not label or any(character.isspace() for character in label):
+        return f"the label {label!r} of the span {start} to {end} is empty or has a space in it"
+    if not 0 <= start < end <= len(text):
+        return f"{label} at {start} to {end} is no span of a text of {len(text)} characters"
+    if start not in {word.start for word in words} or end not in {word.end for word in words}:
+        near = " ".join(word.text for word in words if word.start < end and word.end > start)
+        return f"{label} at {start} to {end} is {text[start:end]!r}, which begins or ends inside a word of {near!r}"
+    return ""
+
+
+def _in_words(spans: Iterable[_Span], words: Sequence[Word]) -> list[Tagging]:
+    first = {word.start: number for number, word in enumerate(words)}
+    end = {word.end: number for number, word in enumerate(words, 1)}
+    return [Tagging(span.label, first[span.start], end[span.end]) for span in spans]
