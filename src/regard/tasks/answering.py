@@ -1,0 +1,152 @@
+"""Question answering: a question and a passage in, the stretch of the passage that answers out, or no answer."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import nn
+
+from regard.config import Part
+from regard.data import Encoding
+from regard.errors import ConfigError, DataError, unknown
+from regard.metrics import metric
+from regard.models import encoder, read_encoder
+from regard.nn import Loss
+from regard.tasks import passages, silence
+from regard.tasks.answers import Right, right, written
+from regard.tasks.finding import Answer, AnswerSettings, Finding
+from regard.tasks.passages import READERS, Batch, Layout, Reader, Window, WindowsSettings
+from regard.tasks.reading import Reading
+from regard.tasks.recipe import LossSettings, Recipe
+from regard.tasks.silence import Halves
+from regard.tasks.task import Result, Row, Task
+from regard.text import TokenizerSettings
+
+
+class AnsweringRecipe(Recipe):
+    """`model` is an encoder. `head` says how it reads: "spans", question and passage as one text, or "reader", each
+    alone and the passage then in the light of the question."""
+
+    tokenizer: TokenizerSettings = TokenizerSettings()
+    head: Part = Part(name="spans")
+    windows: WindowsSettings = WindowsSettings()
+    loss: LossSettings = LossSettings(smoothing=0.0)
+    metrics: tuple[Part, ...] = (Part(name="answer_exact"), Part(name="answer_f1"))
+    predict: AnswerSettings = AnswerSettings()
+
+
+@dataclass(frozen=True)
+class AnsweringTask(Task):
+    """All that answering adds to encoders and training."""
+
+    recipe: AnsweringRecipe
+    reading: Reading
+
+    Recipe: ClassVar = AnsweringRecipe
+    fields: ClassVar = ("question", "passage", "answers")
+
+    @classmethod
+    def check(cls, recipe: AnsweringRecipe) -> None:
+        read_encoder(recipe.model.name, recipe.model.options)
+        reader(recipe).kind.Settings.read(recipe.head.options, "head")
+        if recipe.loss.smoothing:
+            raise ConfigError(f"loss.smoothing = {recipe.loss.smoothing}: where an answer stands is not smoothed; 0.")
+        if recipe.data.references:
+            raise ConfigError("data.references: the answers of a row are a list already; leave it out.")
+        for part in (*recipe.metrics, *recipe.validation.metrics):
+            metric(part)
+
+    @classmethod
+    def sample(cls) -> list[Row]:
+        return [{"question": "Who came?", "passage": "Anna came late.", "answers": written([Right("Anna", 0)])}]
+
+    @classmethod
+    def fault(cls, row: Row, recipe: Any) -> str:
+        """An answer that does not stand where it is said to, or a question or passage that is blank."""
+        for name in cls.inputs():
+            if not row[name].strip():
+                return f"{name} is empty"
+        try:
+            right(row)
+        except DataError as error:
+            return str(error).removesuffix(".")
+        return ""
+
+    @classmethod
+    def learn(cls, recipe: AnsweringRecipe, rows: Iterable[Row], start: Mapping[str, str]) -> "AnsweringTask":
+        texts = (row[name] for row in rows for name in cls.inputs())
+        return cls(recipe, Reading.learn(texts, recipe.tokenizer, recipe.seed, start))
+
+    @classmethod
+    def load(cls, recipe: AnsweringRecipe, files: Mapping[str, str]) -> "AnsweringTask":
+        return cls(recipe, Reading.load(files))
+
+    def files(self) -> dict[str, str]:
+        return self.reading.files()
+
+    def encoding(self, languages: Mapping[str, str]) -> Encoding:
+        return passages.encoding(self.reading, self.recipe.windows)
+
+    def model(self) -> nn.Module:
+        made = encoder(self.recipe.model.name, self.recipe.model.options, self.reading.tokenizer.size)
+        kind = reader(self.recipe).kind
+        built: nn.Module = kind(made, kind.Settings.read(self.recipe.head.options, "head"))
+        return built
+
+    def layout(self, device: torch.device) -> Callable[[Sequence[Window]], Layout]:
+        """How the model is given windows."""
+        made = reader(self.recipe).layout
+        return lambda windows: made(windows, self.reading.tokenizer, device)
+
+    def batch(self, examples: Sequence[Mapping[str, Any]], device: torch.device) -> Batch:
+        return Batch.of(examples, self.layout(device))
+
+    def loss(self, model: nn.Module, batch: Batch, smoothing: float) -> Loss:
+        return batch.loss(model)
+
+    def predict(self, model: nn.Module, rows: Iterable[Row], recipe: AnsweringRecipe) -> Iterator[Answer]:
+        device = next(model.parameters()).device
+        return Finding(self.reading.tokenizer, model, self.layout(device), recipe.predict)(rows)
+
+    def tuned(self, model: nn.Module, rows: Sequence[Row], recipe: AnsweringRecipe) -> AnsweringRecipe:
+        """The recipe with the score a span must reach, where it leaves that to validation."""
+        if recipe.predict.no_answer is not None:
+            return recipe
+        always = recipe.predict.model_copy(update={"no_answer": "never"})
+        results = list(self.predict(model, rows, recipe.model_copy(update={"predict": always})))
+        chosen = silence.threshold(results, [self.references(row, recipe) for row in rows])
+        predict = recipe.predict.model_copy(update={"no_answer": chosen})
+        return recipe.model_copy(update={"predict": predict})
+
+    @classmethod
+    def references(cls, row: Row, recipe: Any) -> Sequence[str]:
+        """The answers people gave; the empty text where there is none."""
+        return [answer.text for answer in right(row)] or [""]
+
+    def answered(self, row: Row, result: Result) -> dict[str, str]:
+        found = [Right(result.text, result.start)] if isinstance(result, Answer) and result.start is not None else []
+        return {**row, self.fields[-1]: written(found)}
+
+    def details(self, results: Sequence[Result], rows: Sequence[Row], recipe: Any) -> dict[str, Halves]:
+        """The scores of questions with and without an answer, where there are both."""
+        references = [self.references(row, recipe) for row in rows]
+        halves = silence.halves([result.text for result in results], references)
+        return {"halves": halves} if halves else {}
+
+    def remarks(self, train: Iterable[Row], held_out: Iterable[Row]) -> list[str]:
+        taught, asked = ({bool(right(row)) for row in rows} for rows in (train, held_out))
+        told = {True: "has an answer", False: "is without an answer"}
+        return [
+            f"No question in training {told[kind]}, in validation some are; it cannot be learned."
+            for kind in asked - taught
+        ]
+
+    def embeddings(self, model: Any) -> list[tuple[Any, Any]]:
+        return [(self.reading.tokenizer, model.encoder.embedding)]
+
+
+def reader(recipe: AnsweringRecipe) -> Reader:
+    if recipe.head.name not in READERS:
+        raise ConfigError(unknown("head", recipe.head.name, READERS))
+    return READERS[recipe.head.name]
