@@ -10,13 +10,14 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard import bundle
-from regard.api import recipes
+from regard.api import explaining, recipes
 from regard.api.devices import device
 from regard.bundle import Bundle
 from regard.config import Part
 from regard.data import Corpus
 from regard.decode import Ensemble
 from regard.errors import ConfigError, DataError
+from regard.explain import Attribution
 from regard.metrics import Likelihood, Score, metric, score, score_likelihood
 from regard.nn.parameters import fill, named
 from regard.tasks import TASKS, Recipe, Result, Task
@@ -105,6 +106,17 @@ class Pipeline:
     def settle(self, given: Input) -> Iterator[str | Result]:
         """What is settled of one result while the search goes on, and at last the result."""
         return self.task.settle(self.model, self.row(given), self.recipe)
+
+    def explain(
+        self,
+        given: Input,
+        method: str = "",
+        target: str | None = None,
+        changes: Iterable[str] = (),
+        words: bool = True,
+    ) -> Attribution:
+        """How much each word of an input counts for each word of its output, or of the `target` that is given."""
+        return explaining.explained(self, given, method, target, changes, words)
 
     def ensemble(self, others: Sequence["Pipeline"]) -> "Pipeline":
         """This model and others as one; all must have learned from the same pieces."""

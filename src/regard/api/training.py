@@ -95,6 +95,7 @@ class Training:
         rows = [row.fields for row in self.materials.valid]
         recipe = self.final_recipe
         task = TASKS[recipe.task].load(recipe, self.task.files())
+        recipe = task.tuned(self.model.eval(), rows, recipe)
         made = Pipeline(recipe, task, self.model.eval(), self.facts(), {})
         scores = made.judged(rows, self.recipe.metrics).plain()
         golden = [made.asked(row) for row in rows[:GOLDEN]]

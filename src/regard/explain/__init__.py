@@ -2,6 +2,6 @@
 
 from regard.explain.attribution import Attribution, Axis, Unit
 from regard.explain.subject import Look, Subject
-from regard.explain.svg import heat
+from regard.explain.rendering.svg import heat
 
 __all__ = ["Attribution", "Axis", "Look", "Subject", "Unit", "heat"]

@@ -50,6 +50,9 @@ class Attribution:
     caveat: str = ""
     # Probability of each output, where the task has one.
     probabilities: tuple[float, ...] | None = None
+    # Where one layer or head is shown: its number, from 0. Pictures of many put them in their places.
+    layer: int | None = None
+    head: int | None = None
 
     def plain(self) -> dict[str, Any]:
         """All of it as JSON has it."""
@@ -64,7 +67,15 @@ class Attribution:
             "check": dict(self.check),
             "caveat": self.caveat,
             "probabilities": None if self.probabilities is None else list(self.probabilities),
+            "layer": self.layer,
+            "head": self.head,
         }
+
+    def _repr_html_(self) -> str:
+        """A picture for notebooks, without script."""
+        from regard.explain.rendering.notebook import notebook
+
+        return notebook(self)
 
 
 def _plain(axis: Axis) -> dict[str, Any]:

@@ -27,16 +27,38 @@ class Look:
 class Subject(Protocol):
     """One input of a model and what was made of it: all outputs are given, and only their scores are asked for."""
 
-    model: nn.Module
-    # What the model read, piece by piece, and what is explained: pieces written, or one label, tag or answer.
-    inputs: Axis
-    outputs: Axis
-    # The ids of the inputs, and the id that stands for a piece that is taken away.
-    pieces: Int[Tensor, " S"]
-    blank: int
-    # Attention layers from the first to the last, encoder before decoder; and the tap of the inputs' embeddings.
-    looks: tuple[Look, ...]
-    embedded: str
+    @property
+    def model(self) -> nn.Module: ...
+
+    @property
+    def inputs(self) -> Axis:
+        """What the model read, piece by piece."""
+        ...
+
+    @property
+    def outputs(self) -> Axis:
+        """What is explained: pieces written, or one label, tag or answer."""
+        ...
+
+    @property
+    def pieces(self) -> Int[Tensor, " S"]:
+        """The ids of the inputs."""
+        ...
+
+    @property
+    def blank(self) -> int:
+        """The id that stands for a piece that is taken away."""
+        ...
+
+    @property
+    def looks(self) -> tuple[Look, ...]:
+        """Attention layers from the first to the last, encoder before decoder."""
+        ...
+
+    @property
+    def embedded(self) -> str:
+        """The tap of the inputs' embeddings."""
+        ...
 
     def scores(self, pieces: Int[Tensor, "N S"], real: Bool[Tensor, "N S"] | None = None) -> Float[Tensor, "N O"]:
         """log p(each output | these inputs, the outputs before it), for N versions of the inputs; differentiable."""

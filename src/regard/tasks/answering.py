@@ -10,10 +10,11 @@ from torch import nn
 from regard.config import Part
 from regard.data import Encoding
 from regard.errors import ConfigError, DataError, unknown
+from regard.explain import Subject
 from regard.metrics import metric
 from regard.models import encoder, read_encoder
 from regard.nn import Loss
-from regard.tasks import passages, silence
+from regard.tasks import explained, passages, silence
 from regard.tasks.answers import Right, right, written
 from regard.tasks.finding import Answer, AnswerSettings, Finding
 from regard.tasks.passages import READERS, Batch, Layout, Reader, Window, WindowsSettings
@@ -106,8 +107,14 @@ class AnsweringTask(Task):
         return batch.loss(model)
 
     def predict(self, model: nn.Module, rows: Iterable[Row], recipe: AnsweringRecipe) -> Iterator[Answer]:
-        device = next(model.parameters()).device
-        return Finding(self.reading.tokenizer, model, self.layout(device), recipe.predict)(rows)
+        return self.finding(model, recipe)(rows)
+
+    def finding(self, model: nn.Module, recipe: AnsweringRecipe) -> Finding:
+        layout = self.layout(next(model.parameters()).device)
+        return Finding(self.reading.tokenizer, model, layout, recipe.predict)
+
+    def subject(self, model: nn.Module, row: Row, recipe: AnsweringRecipe, target: str | None) -> Subject:
+        return explained.found(self, model, row, recipe, target)
 
     def tuned(self, model: nn.Module, rows: Sequence[Row], recipe: AnsweringRecipe) -> AnsweringRecipe:
         """The recipe with the score a span must reach, where it leaves that to validation."""

@@ -15,9 +15,11 @@ from torch import Tensor, nn
 from regard.config import Part, Rate, Settings
 from regard.data import Encoding, Examples, Store
 from regard.errors import ConfigError, DataError
+from regard.explain import Subject
 from regard.models import Tagger, TaggerSettings, encoder, read_encoder
 from regard.nn import Loss
 from regard.nn.characters import CharactersSettings
+from regard.tasks import explained
 from regard.tasks.classification import least, readable
 from regard.tasks.marking import Marking, MarkingRecipe
 from regard.tasks.reading import LongSettings, Reading
@@ -177,6 +179,9 @@ class TaggingTask(Marking):
     def embed(self, model: nn.Module, rows: Iterable[Row], recipe: TaggingRecipe) -> Iterator[Float[Tensor, " D"]]:
         """The mean of the states of each row's words."""
         return self.tagging(model, recipe).vectors(rows)
+
+    def subject(self, model: nn.Module, row: Row, recipe: TaggingRecipe, target: str | None) -> Subject:
+        return explained.tagged(self, model, row, recipe, target)
 
     def tagging(self, model: nn.Module, recipe: TaggingRecipe) -> Tagging:
         longest = least(recipe.predict.longest, readable(recipe))

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from regard.data import Encoding, Examples, Store
 from regard.errors import ConfigError, RequestError
+from regard.explain import Subject
 from regard.metrics import Likelihood
 from regard.nn import Loss
 from regard.tasks.recipe import Recipe
@@ -156,6 +157,14 @@ class Task(Protocol):
     def embed(self, model: nn.Module, rows: Iterable[Row], recipe: Any) -> Iterator[Float[Tensor, " D"]]:
         """One vector for each row."""
         raise RequestError(f"The task {recipe.task} gives no vectors of whole texts; use a model with an encoder.")
+
+    def tuned(self, model: nn.Module, rows: Sequence[Row], recipe: Any) -> Any:
+        """The recipe with what is chosen on validation once the model has learned, such as a threshold."""
+        return recipe
+
+    def subject(self, model: nn.Module, row: Row, recipe: Any, target: str | None) -> Subject:
+        """A prediction, or the output that is given, as explanations ask for it."""
+        raise RequestError(f"Predictions of the task {recipe.task} cannot be explained yet.")
 
     def embeddings(self, model: nn.Module) -> list[tuple[Any, Any]]:
         """The tokenizers and the embeddings of their pieces, into which pretrained vectors can be put."""

@@ -10,10 +10,11 @@ from torch import nn
 from regard.config import Part
 from regard.data import Encoding
 from regard.errors import ConfigError, unknown
+from regard.explain import Subject
 from regard.metrics import metric
 from regard.models.build import build, read
 from regard.nn import Loss
-from regard.tasks import sides
+from regard.tasks import explained, sides
 from regard.tasks.recipe import Recipe
 from regard.tasks.sides import Batch, Sides
 from regard.tasks.task import Row, Task
@@ -109,6 +110,9 @@ class TranslationTask(Task):
     def settle(self, model: nn.Module, row: Row, recipe: TranslationRecipe) -> Iterator[str | Translation]:
         """What is settled of one translation while the search goes on, and at last the translation."""
         return self.translating(model, recipe).settle(row)
+
+    def subject(self, model: nn.Module, row: Row, recipe: TranslationRecipe, target: str | None) -> Subject:
+        return explained.translated(self, model, row, recipe, target)
 
     def translating(self, model: nn.Module, recipe: TranslationRecipe) -> Translating:
         opening = self.opening(recipe.predict.language)
