@@ -118,3 +118,34 @@ def test_what_points_is_not_dropped_though_what_multiplies_the_values_is() -> No
         weights = attention(query, attention.remember(states)).weights
     assert seen[0].tensor.eq(0).any()
     torch.testing.assert_close(weights.sum(-1), torch.ones(2, 3))
+
+
+@pytest.mark.parametrize("share", [1.0, 0.6])
+def test_what_is_chosen_is_as_likely_as_in_the_whole_distribution(share: float) -> None:
+    pointer = PointerGenerator(D).double()
+    logits, about, given = torch.randn(B, T, V).double(), torch.randn(B, T, D).double(), share * weights()
+    targets = torch.randint(0, V, (B, T))
+    whole, found = (pointer(logits, given, SOURCE, about), pointer.chosen(logits, given, SOURCE, about, targets))
+    torch.testing.assert_close(found.log, whole.gather(-1, targets[..., None])[..., 0])
+    torch.testing.assert_close(found.mean, whole.mean(-1))
+    pointed = (-pointer.gate(about)).sigmoid() * copied(given, SOURCE, V)
+    share_of = (pointed / whole.exp()).gather(-1, targets[..., None])[..., 0]
+    torch.testing.assert_close(found.copied, share_of)
+
+
+def test_what_is_chosen_has_the_gradients_of_the_whole_distribution() -> None:
+    pointer = PointerGenerator(D).double()
+    logits, about, scores = (torch.randn(*shape).double() for shape in ((B, T, V), (B, T, D), (B, T, S)))
+    targets = torch.randint(0, V, (B, T))
+    gradients = []
+    for way in ("chosen", "whole"):
+        leaves = [each.clone().requires_grad_() for each in (logits, about, scores)]
+        given = leaves[2].softmax(-1)
+        found = pointer(leaves[0], given, SOURCE, leaves[1])
+        picked = found.gather(-1, targets[..., None]).sum() + 0.3 * found.mean(-1).sum()
+        if way == "chosen":
+            chosen = pointer.chosen(leaves[0], given, SOURCE, leaves[1], targets)
+            picked = chosen.log.sum() + 0.3 * chosen.mean.sum()
+        gradients.append(torch.autograd.grad(picked, leaves))
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other)

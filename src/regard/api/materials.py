@@ -41,7 +41,12 @@ class Materials:
 
     @cached_property
     def valid(self) -> Corpus:
-        return self.corpus(self.recipe.data.valid)
+        data, inputs = self.recipe.data, TASKS[self.recipe.task].inputs()
+        valid, tests = data.valid.deciding(inputs), [one.deciding(inputs) for one in data.test.values()]
+        found = self.corpus(valid)
+        # What decides about a share may differ from test set to test set; none of them may be validated on.
+        tested = [one.part for one in tests if one.of_training and one.part]
+        return self.train[0].only(valid.part, tested) if valid.of_training and valid.part else found
 
     def corpus(self, settings: CorpusSettings) -> Corpus:
         """A held-out corpus: nothing is cleaned out of it, and a bad line is an error unless it is training's."""

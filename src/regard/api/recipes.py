@@ -36,8 +36,13 @@ def based(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     return merged(based(base, (*above, path)), values)
 
 
+# What says where a corpus stands.
+PLACES = {"files", "path", "dataset"}
+
+
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Tables merged key by key; a part of another name, and anything that is no table, is replaced whole.
+    """Tables merged key by key; a part of another name, a corpus in another place, and anything that is no table, is
+    replaced whole.
 
     >>> merged({"model": {"name": "a", "width": 8}, "seed": 1}, {"model": {"width": 16}})
     {'model': {'name': 'a', 'width': 16}, 'seed': 1}
@@ -49,6 +54,7 @@ def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
             isinstance(old, Mapping)
             and isinstance(value, Mapping)
             and value.get("name", old.get("name")) == old.get("name")
+            and not PLACES & value.keys()
         )
         result[key] = merged(old, value) if alike and isinstance(old, Mapping) else value
     return result

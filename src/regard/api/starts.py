@@ -1,6 +1,6 @@
 """Where a model begins when it does not begin at random: another model, or word vectors learned elsewhere."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from regard.nn.parameters import fill_shared
 from regard.tasks import Recipe, Task, VectorsSettings
 from regard.text import read_vectors
 
+LABELS = "labels.json"
 # So many names of parameters are told; the rest are counted.
 NAMED = 4
 
@@ -37,9 +38,14 @@ class Start:
         """Its tokenizers: labels are the new task's own."""
         return {name: text for name, text in self.stored.files.items() if name.endswith("tokenizer.json")}
 
-    def fill(self, model: nn.Module, tell: Callable[[str], None]) -> tuple[str, ...]:
-        """Put its parameters where the model has the same; the names of those that begin afresh."""
-        found = fill_shared(model, self.stored.parameters)
+    def fill(self, model: nn.Module, files: Mapping[str, str], tell: Callable[[str], None]) -> tuple[str, ...]:
+        """Put its parameters where the model has the same; the names of those that begin afresh.
+
+        `files` are those of the new task: a head that was learned for other labels is left behind.
+        """
+        same = self.stored.files.get(LABELS) == files.get(LABELS)
+        kept = {name: one for name, one in self.stored.parameters.items() if same or not name.startswith("head.")}
+        found = fill_shared(model, kept)
         if not found.filled:
             raise ConfigError(f"Nothing of {self.path} fits this model; name a start of the same kind.")
         tell(f"{len(found.filled)} of its tensors taken over; new: {_few(found.fresh)}; left: {_few(found.unused)}.")

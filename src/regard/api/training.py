@@ -192,7 +192,7 @@ class Training:
     @cached_property
     def factors(self) -> dict[str, float]:
         """How fast each parameter learns, once those of the start are in place and those at rest are frozen."""
-        fresh = self.start.fill(self.model, self.tell) if self.start else None
+        fresh = self.start.fill(self.model, self.task.files(), self.tell) if self.start else None
         return tuning.apply(self.recipe.tuning, self.model, fresh)
 
     @cached_property

@@ -49,9 +49,9 @@ class Corpus:
         self.counts = Counts()
         self.meter = Meter()
 
-    def only(self, share: Share) -> "Corpus":
-        """The part of its files that a share holds out of training: read alike, and not cleaned."""
-        return Corpus(self.settings, self.policy, root=self.root, inside=share, fault=self.fault)
+    def only(self, share: Share, outside: Sequence[Share] = ()) -> "Corpus":
+        """The part of its files that a share holds out of training, without other shares: read alike, not cleaned."""
+        return Corpus(self.settings, self.policy, root=self.root, inside=share, outside=outside, fault=self.fault)
 
     def __iter__(self) -> Iterator[Row]:
         self.counts, self.meter = Counts(), Meter(self._bytes())

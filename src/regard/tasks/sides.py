@@ -17,7 +17,7 @@ from regard.nn import IGNORE, Loss
 from regard.text import Cut, Tokenizer, TokenizerSettings, Tokenizing, restored
 
 JOINT = "tokenizer.json"
-SOURCE, TARGET = "source.tokenizer.json", "target.tokenizer.json"
+FIELDS = ("source", "target")
 
 
 @dataclass(frozen=True)
@@ -32,18 +32,27 @@ class Batch:
 
 @dataclass(frozen=True)
 class Sides:
-    """The tokenizers of source and target; one and the same where the vocabulary is joint."""
+    """The tokenizers of source and target, one and the same where the vocabulary is joint, and what rows call them.
+
+    `slots` are numbers behind those of all pieces, for words that a tokenizer does not know (see `copying`).
+    """
 
     source: Tokenizing
     target: Tokenizing
+    fields: tuple[str, str] = FIELDS
+    slots: int = 0
 
     @classmethod
     def learn(
-        cls, rows: Iterable[Mapping[str, str]], source: TokenizerSettings, target: TokenizerSettings | None, seed: int
+        cls,
+        rows: Iterable[Mapping[str, str]],
+        source: TokenizerSettings,
+        target: TokenizerSettings | None,
+        seed: int,
     ) -> "Sides":
         """The sides for these texts; without settings of its own the target shares the source's tokenizer."""
         if target is None:
-            texts = (row[side] for row in rows for side in ("source", "target"))
+            texts = (row[side] for row in rows for side in FIELDS)
             joint = Tokenizer.learn(source, texts, seed)
             return cls(joint, joint)
         return cls(
@@ -52,15 +61,17 @@ class Sides:
         )
 
     @classmethod
-    def load(cls, files: Mapping[str, str]) -> "Sides":
+    def load(cls, files: Mapping[str, str], fields: tuple[str, str] = FIELDS, slots: int = 0) -> "Sides":
         """The sides as `files` gave them."""
         if JOINT in files:
             joint = restored(files[JOINT], JOINT)
-            return cls(joint, joint)
-        for name in (SOURCE, TARGET):
+            return cls(joint, joint, fields, slots)
+        names = [_file(field) for field in fields]
+        for name in names:
             if name not in files:
                 raise DataError(f"There is neither {JOINT} nor {name}; the model cannot read text without it.")
-        return cls(restored(files[SOURCE], SOURCE), restored(files[TARGET], TARGET))
+        source, target = (restored(files[name], name) for name in names)
+        return cls(source, target, fields, slots)
 
     @property
     def joint(self) -> bool:
@@ -70,20 +81,19 @@ class Sides:
         """Both as text, by the name of the file they belong in."""
         if self.joint:
             return {JOINT: self.source.to_json()}
-        return {SOURCE: self.source.to_json(), TARGET: self.target.to_json()}
+        return {_file(self.fields[0]): self.source.to_json(), _file(self.fields[1]): self.target.to_json()}
 
     @property
     def vocabulary(self) -> Vocabulary:
-        return Vocabulary(self.source.size, self.target.size, begin=self.target.begin, end=self.target.end)
+        source, target = self.source.size + self.slots, self.target.size + self.slots
+        return Vocabulary(source, target, begin=self.target.begin, end=self.target.end)
 
     def encoding(self, opening: Sequence[str] = ()) -> Encoding:
         """How rows become examples; each source begins with the `opening` pieces, such as a language's tag."""
         told = "".join(self.files().values()) + "\0".join(opening)
         identity = hashlib.sha256(told.encode()).hexdigest()
         first = tuple(self.source.id(piece) for piece in opening)
-        return Encoding(
-            _Encode(self, first), ("source", "target"), max(self.source.size, self.target.size), f"pairs {identity}"
-        )
+        return Encoding(_Encode(self, first), self.fields, max(self.source.size, self.target.size), f"pairs {identity}")
 
     @property
     def banned(self) -> tuple[int, ...]:
@@ -101,19 +111,22 @@ class _Encode:
     first: tuple[int, ...]
 
     def __call__(self, texts: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[Sequence[int]]]:
-        source, target = self.sides.source, self.sides.target
+        (source, target), (read, written) = (self.sides.source, self.sides.target), self.sides.fields
         return {
-            "source": [(*self.first, *e.ids, source.end) for e in source.encode_many(texts["source"])],
-            "target": [(*e.ids, target.end) for e in target.encode_many(texts["target"])],
+            read: [(*self.first, *e.ids, source.end) for e in source.encode_many(texts[read])],
+            written: [(*e.ids, target.end) for e in target.encode_many(texts[written])],
         }
 
 
 def batch(
-    examples: Sequence[Mapping[str, Integer[np.ndarray, " _"]]], device: torch.device, begin: int = Tokenizer.begin
+    examples: Sequence[Mapping[str, Integer[np.ndarray, " _"]]],
+    device: torch.device,
+    begin: int = Tokenizer.begin,
+    fields: tuple[str, str] = FIELDS,
 ) -> Batch:
     """Examples of a store as tensors; what is padding is told by lengths, never by ids."""
-    columns = collate(examples, {"source": Tokenizer.padding, "target": IGNORE})
-    source, wanted = columns["source"], torch.from_numpy(columns["target"].tokens)
+    columns = collate(examples, dict(zip(fields, (Tokenizer.padding, IGNORE), strict=True)))
+    source, wanted = columns[fields[0]], torch.from_numpy(columns[fields[1]].tokens)
     real = np.arange(source.tokens.shape[1]) < source.lengths[:, None]
     before = torch.cat([torch.full((len(wanted), 1), begin), wanted[:, :-1]], 1)
     tensors = (torch.from_numpy(source.tokens), torch.from_numpy(real), before.clamp(min=Tokenizer.padding), wanted)
@@ -132,6 +145,10 @@ def loss(model: Any, given: Batch, smoothing: float) -> Loss:
     """The loss of a model on a batch, summed over its targets."""
     decoded = model(given.source, given.before, given.real)
     return model.output.loss(decoded, given.wanted, smoothing)
+
+
+def _file(field: str) -> str:
+    return f"{field}.tokenizer.json"
 
 
 def parameters(model: nn.Module) -> int:

@@ -4,24 +4,22 @@ row -> marks out -> parts that fit -> pieces -> search -> text -> parts joined -
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
 from pydantic import PositiveInt
 
-from regard.decode import Hypothesis, Latency, Progressing, Request, SearchSettings, search, stream
+from regard.decode import Hypothesis, Latency, Progressing, Request, SearchSettings
 from regard.errors import RequestError
-from regard.tasks.grouping import GroupSettings, blocks, in_groups
+from regard.tasks.generating import Generating, mean_score, written
+from regard.tasks.grouping import GroupSettings, blocks
 from regard.tasks.interpreting import SimultaneousSettings, interpret
 from regard.tasks.links import Alignment, alignments
-from regard.tasks.looking import Looking
 from regard.tasks.results import Status, Written, plain, status
-from regard.tasks.sides import Sides, sources
+from regard.tasks.sides import Sides
 from regard.text import Tokenizing, parts, placeholders
 from regard.text.alignment import Link
 from regard.text.glossary import Entry, Glossary, Item, receipt
@@ -122,9 +120,8 @@ class Translating:
         """What is settled of a translation as it grows, never taken back, and at last the translation."""
         work, before, finished = self.work(row), "", []
         for job in work.jobs:
-            source, real = sources([job.pieces], next(self.model.parameters()).device)
             found = Progressing(())
-            for found in stream(self.model, source, real, self.search, job.request, None, self.sides.banned):
+            for found in self.generating.stream(job):
                 text = before + self.sides.target.decode(found.settled)
                 if found.settled and not work.taken.marks:
                     yield text
@@ -187,18 +184,17 @@ class Translating:
 
     def done(self, jobs: list[Job]) -> list[Done]:
         """Every job searched, those of similar length together, given back in their order."""
-        beams = GroupSettings(rows=self.settings.rows, tokens=max(self.settings.tokens // self.search.beams, 1))
-        return in_groups(jobs, lambda job: len(job.pieces), beams, self.searched)
+        return self.generating.in_groups(jobs, self.searched)
 
     def searched(self, jobs: list[Job]) -> list[Done]:
-        self.model.eval()
         if self.settings.simultaneous is not None:
+            self.model.eval()
             return [self.interpreted(job, self.settings.simultaneous) for job in jobs]
-        source, real = sources([job.pieces for job in jobs], next(self.model.parameters()).device)
-        requests = [job.request for job in jobs]
-        with torch.inference_mode(), self.looking() as looking:
-            found = search(self.model, source, real, self.search, requests, looking, self.sides.banned)
-        return self.finished(jobs, found)
+        return self.finished(jobs, self.generating.searched(jobs))
+
+    @cached_property
+    def generating(self) -> Generating:
+        return Generating(self.model, self.search, self.settings, self.sides.banned)
 
     def finished(self, jobs: list[Job], found: list[list[Hypothesis]]) -> list[Done]:
         """What was found as text, with its alignment where that is wanted."""
@@ -209,10 +205,6 @@ class Translating:
             found_links = alignments(self.model, self.sides, self.opening, outputs)
             done = [replace(each, alignment=links) for each, links in zip(done, found_links, strict=True)]
         return done
-
-    def looking(self) -> AbstractContextManager[Looking | None]:
-        """What tells the search where the model looks, if it has to know."""
-        return Looking(self.model) if self.search.coverage else nullcontext()
 
     def interpreted(self, job: Job, settings: SimultaneousSettings) -> Done:
         found, late = interpret(self.model, self.sides, self.opening, job.text, settings, self.search)
@@ -233,7 +225,7 @@ class Translating:
         written = [self.written(one, self.sides.target) for one in best]
         return Translation(
             placeholders.restore(text, work.taken.marks, alignment.links) if work.taken.marks else text,
-            sum(one.score * len(one.pieces) for one in best) / max(sum(len(one.pieces) for one in best), 1),
+            mean_score(best),
             statuses,
             tuple(piece for one in written for piece in one.pieces),
             tuple(probability for one in written for probability in one.probabilities),
@@ -250,10 +242,7 @@ class Translating:
         return tuple(self.written(one, self.sides.target) for one in done[0].hypotheses)
 
     def written(self, one: Hypothesis, tokenizer: Tokenizing) -> Written:
-        probabilities = tuple(torch.tensor(one.piece_log_probabilities, dtype=torch.float64).exp().tolist())
-        return Written(
-            tokenizer.decode(one.pieces), one.score, tuple(map(tokenizer.piece, one.pieces)), probabilities, one.pieces
-        )
+        return written(one, tokenizer.decode(one.pieces), [*map(tokenizer.piece, one.pieces)])
 
 
 def joined(source: str, done: list[Done]) -> tuple[str, Alignment]:

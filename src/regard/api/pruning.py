@@ -1,0 +1,135 @@
+"""A model without its least important heads: really smaller, and measured again."""
+
+import copy
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from regard.api import recipes
+from regard.api.explaining import subject
+from regard.attention import MultiHeadAttention
+from regard.attention.pruning import prune
+from regard.errors import RequestError
+from regard.explain.heads import Head, HeadTable, by_ablation, by_gradient
+from regard.models import MODELS
+from regard.nn.parameters import fill, named
+from regard.tasks import TASKS
+
+if TYPE_CHECKING:
+    from regard.api.pipeline import Evaluation, Pipeline
+
+By = Literal["gradient", "ablation"]
+WAYS = {"gradient": by_gradient, "ablation": by_ablation}
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """The smaller model, the heads it has lost, and what all heads were worth before."""
+
+    pipeline: "Pipeline"
+    removed: tuple[Head, ...]
+    importance: HeadTable
+
+
+@dataclass(frozen=True)
+class Measured:
+    """How good, how fast and how large a model is."""
+
+    scores: Mapping[str, Any]
+    lines_a_second: float
+    parameters: int
+
+    def plain(self) -> dict[str, Any]:
+        return {"scores": self.scores, "lines_a_second": self.lines_a_second, "parameters": self.parameters}
+
+
+def pruned(pipeline: "Pipeline", rows: Sequence[Mapping[str, str]], count: int, by: By = "gradient") -> Pruned:
+    """The model without the `count` heads that matter least for these rows; each attention keeps at least one."""
+    table = importance(pipeline, rows, by)
+    removed = least(pipeline, table, count)
+    return Pruned(without(pipeline, removed), removed, table)
+
+
+def importance(pipeline: "Pipeline", rows: Sequence[Mapping[str, str]], by: By = "gradient") -> HeadTable:
+    """What every head is worth for what should come of these rows, or where that is no text, for what comes of them."""
+    if by not in WAYS:
+        raise RequestError(f"{by!r} is no way to measure heads; use {' or '.join(WAYS)}.")
+    wanted = [_wanted(pipeline, row) for row in rows]
+    asked = zip((pipeline.asked(row) for row in rows), wanted, strict=True)
+    return WAYS[by]([subject(pipeline, row, target) for row, target in asked if any(map(str.strip, row.values()))])
+
+
+def least(pipeline: "Pipeline", table: HeadTable, count: int) -> tuple[Head, ...]:
+    """The heads of least importance, as many as asked for, one left in each attention."""
+    room = {head.look: _heads(pipeline, head) - 1 for head in table.heads}
+    most = sum(room.values())
+    if not 1 <= count <= most:
+        raise RequestError(
+            f"{count} heads cannot be removed: there are {len(table.heads)} in {len(room)} attentions, each of which "
+            f"keeps one, so ask for 1 to {most}."
+            if most
+            else "This model has no attention of several heads, so there is none to remove."
+        )
+    found: list[Head] = []
+    for head, _ in sorted(table.column(table.columns[0]).items(), key=lambda entry: entry[1]):
+        if len(found) < count and room[head.look]:
+            room[head.look] -= 1
+            found.append(head)
+    return tuple(found)
+
+
+def without(pipeline: "Pipeline", heads: Iterable[Head]) -> "Pipeline":
+    """The same model without these heads; its recipe says which are left, so that it loads like any other."""
+    gone: dict[str, set[int]] = {}
+    for head in heads:
+        gone.setdefault(_place(head), set()).add(head.number)
+    small, whole = copy.deepcopy(pipeline.model), _attentions(pipeline)
+    left = {name: [n for n in range(whole[name].heads) if n not in numbers] for name, numbers in gone.items()}
+    prune(small, left)
+    recipe = recipes.read(_with_kept(pipeline, left))
+    task = TASKS[recipe.task].load(recipe, pipeline.task.files())
+    model = task.model().to(pipeline.device).eval()
+    fill(model, named(small), "The pruned model")
+    made = replace(pipeline, recipe=recipe, task=task, model=model, scores={}, golden=())
+    return made.with_golden([entry["input"] for entry in pipeline.golden]) if pipeline.golden else made
+
+
+def measured(pipeline: "Pipeline", rows: Sequence[Mapping[str, str]]) -> Measured:
+    """Scores and speed on rows that say what should come of them; the first few go unmeasured, to warm up."""
+    pipeline.predict([pipeline.asked(row) for row in rows[:4]])
+    began = time.perf_counter()
+    found: Evaluation = pipeline.judged(rows, pipeline.recipe.metrics)
+    seconds = time.perf_counter() - began
+    return Measured(found.plain(), len(rows) / seconds, sum(one.numel() for one in named(pipeline.model).values()))
+
+
+def _wanted(pipeline: "Pipeline", row: Mapping[str, str]) -> str | None:
+    return pipeline.references(row)[0] if pipeline.task.two_sides else None
+
+
+def _attentions(pipeline: "Pipeline") -> dict[str, MultiHeadAttention]:
+    modules = pipeline.model.named_modules()
+    return {name: module for name, module in modules if isinstance(module, MultiHeadAttention)}
+
+
+def _heads(pipeline: "Pipeline", head: Head) -> int:
+    found = _attentions(pipeline).get(_place(head))
+    return 1 if found is None else found.heads
+
+
+def _place(head: Head) -> str:
+    return head.look.tap.removesuffix(".mechanism.weights")
+
+
+def _with_kept(pipeline: "Pipeline", left: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+    """The recipe with what is left; heads go by the numbers they had before anything was pruned."""
+    # A task that builds an encoder by itself names places from there.
+    root = "" if isinstance(pipeline.model, tuple(MODELS.values())) else "encoder."
+    values = pipeline.recipe.plain()
+    kept = dict(values["model"].get("kept", {}))
+    for name, numbers in left.items():
+        inside = name.removeprefix(root)
+        before = kept.get(inside)
+        kept[inside] = [number if before is None else before[number] for number in numbers]
+    return {**values, "model": {**values["model"], "kept": kept}}

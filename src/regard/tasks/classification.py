@@ -1,0 +1,246 @@
+"""Classification: a text in, its label out; of two classes or many, or any number of labels at once."""
+
+import hashlib
+import inspect
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from regard.attention import POSITIONS
+from regard.config import Part, Rate, Settings
+from regard.data import Encoding, collate
+from regard.errors import ConfigError
+from regard.explain import Subject
+from regard.metrics import Confusion, confusion, metric
+from regard.models import encoder
+from regard.models.build import read_encoder
+from regard.models.heads import PoolingSettings
+from regard.models.understanding import Classifier, ClassifierSettings
+from regard.nn import IGNORE, Loss
+from regard.tasks import explained
+from regard.tasks.classifying import Classified, Classifying, ClassifySettings
+from regard.tasks.labelling import Labels
+from regard.tasks.reading import Reading
+from regard.tasks.recipe import LossSettings, Recipe
+from regard.tasks.task import Row, Task
+from regard.text import TokenizerSettings
+
+
+class LabelsSettings(Settings):
+    """With `several` a text has any number of labels, separated by `|`; a corpus where it may be none needs
+    blank = "keep"."""
+
+    several: bool = False
+
+
+class HeadSettings(Settings):
+    """What stands on the encoder; `balanced` lets every class weigh the same in the loss, however rare it is."""
+
+    pooling: PoolingSettings = PoolingSettings()
+    dropout: Rate = 0.1
+    weights: Literal["none", "balanced"] = "none"
+
+
+class SharpSettings(LossSettings):
+    """Targets as they are, unless told otherwise."""
+
+    smoothing: Rate = 0.0
+
+
+class ClassificationRecipe(Recipe):
+    """Data have the fields `text` and `label`; `model` is an encoder by name."""
+
+    tokenizer: TokenizerSettings = TokenizerSettings()
+    labels: LabelsSettings = LabelsSettings()
+    head: HeadSettings = HeadSettings()
+    loss: SharpSettings = SharpSettings()
+    metrics: tuple[Part, ...] = (Part(name="accuracy"), Part(name="macro_f1"))
+    predict: ClassifySettings = ClassifySettings()
+
+
+@dataclass(frozen=True)
+class Texts:
+    """A batch: texts in a rectangle, which of it is real, and the class of each or whether it is of each class."""
+
+    pieces: Int[Tensor, "B T"]
+    real: Bool[Tensor, "B T"]
+    wanted: Int[Tensor, " B"] | Bool[Tensor, "B C"]
+
+
+@dataclass(frozen=True)
+class ClassificationTask(Task):
+    """All that classification adds to encoders and training."""
+
+    recipe: ClassificationRecipe
+    reading: Reading
+    labels: Labels
+
+    Recipe: ClassVar = ClassificationRecipe
+    fields: ClassVar = ("text", "label")
+
+    @classmethod
+    def check(cls, recipe: ClassificationRecipe) -> None:
+        read_encoder(recipe.model.name, recipe.model.options)
+        for part in (*recipe.metrics, *recipe.validation.metrics):
+            metric(part)
+        if recipe.labels.several and recipe.head.weights == "balanced":
+            raise ConfigError("head.weights = balanced is for one label a text; leave it out where there are several.")
+        _check_weights(recipe)
+
+    @classmethod
+    def learn(cls, recipe: ClassificationRecipe, rows: Iterable[Row], start: Mapping[str, str]) -> "ClassificationTask":
+        """The task with the labels of these rows and a tokenizer for them, which are read once for each."""
+        labels = Labels.learn((row["label"] for row in rows), recipe.labels.several)
+        return cls(recipe, Reading.learn((row["text"] for row in rows), recipe.tokenizer, recipe.seed, start), labels)
+
+    @classmethod
+    def load(cls, recipe: ClassificationRecipe, files: Mapping[str, str]) -> "ClassificationTask":
+        return cls(recipe, Reading.load(files), Labels.load(files, recipe.labels.several))
+
+    @classmethod
+    def sample(cls) -> list[Row]:
+        return [{"text": f"a {word} film", "label": label} for word, label in (("fine", "good"), ("dull", "bad"))]
+
+    @classmethod
+    def fault(cls, row: Row, recipe: ClassificationRecipe) -> str:
+        return "" if recipe.labels.several or row["label"].strip() else "the label is empty"
+
+    def remarks(self, train: Iterable[Row], held_out: Iterable[Row]) -> list[str]:
+        train = list(train)
+        told = self.labels.remarks((row["label"] for row in train), (row["label"] for row in held_out))
+        return told + self._cut([row["text"] for row in train])
+
+    def _cut(self, texts: list[str]) -> list[str]:
+        """How many training texts are longer than what is read of them."""
+        limit = self.longest
+        if limit is None:
+            return []
+        room = max(limit - self.reading.around, 1)
+        count = sum(len(cut) > room for cut in self.reading.tokenizer.encode_many(texts))
+        kept = "tail" if self.recipe.predict.long == "tail" else "head"
+        told = f"{count:,} of {len(texts):,} training texts have more than {room} pieces; their {kept} is learned from."
+        return [told] if count else []
+
+    @property
+    def longest(self) -> int | None:
+        """The most pieces of a training text; none beyond what the encoder can read."""
+        return least(self.recipe.batches.longest, readable(self.recipe))
+
+    def files(self) -> dict[str, str]:
+        return self.reading.files() | self.labels.files()
+
+    def encoding(self, languages: Mapping[str, str]) -> Encoding:
+        """How rows become examples; a text that is too long is cut as prediction would cut it."""
+        long = self.recipe.predict.long
+        told = f"{self.reading.identity} {self.labels} {long} {self.longest}"
+        size = max(self.reading.tokenizer.size, self.labels.unseen + 1)
+        identity = hashlib.sha256(told.encode()).hexdigest()
+        return Encoding(_Encode(self), self.fields, size, f"labelled {identity}")
+
+    def embeddings(self, model: Any) -> list[tuple[Any, Any]]:
+        return [(self.reading.tokenizer, model.encoder.embedding)]
+
+    def model(self) -> nn.Module:
+        made = encoder(self.recipe.model.name, self.recipe.model.options, self.reading.tokenizer.size)
+        head = self.recipe.head
+        settings = ClassifierSettings(pooling=head.pooling, dropout=head.dropout, several=self.labels.several)
+        return Classifier(made, settings, len(self.labels.names))
+
+    def batch(self, examples: Sequence[Mapping[str, Any]], device: torch.device) -> Texts:
+        """Examples of a store as tensors; what is padding is told by lengths, never by ids."""
+        text = collate(examples, {"text": self.reading.tokenizer.padding})["text"]
+        real = np.arange(text.tokens.shape[1]) < text.lengths[:, None]
+        tensors = (torch.from_numpy(text.tokens), torch.from_numpy(real), self._wanted(examples))
+        return Texts(*(tensor.to(device, non_blocking=True) for tensor in tensors))
+
+    def _wanted(self, examples: Sequence[Mapping[str, Any]]) -> Tensor:
+        found = [torch.from_numpy(example["label"].astype(np.int64)) for example in examples]
+        if not self.labels.several:
+            wanted_B = torch.cat(found)
+            return wanted_B.masked_fill(wanted_B == self.labels.unseen, IGNORE)
+        wanted_BC = torch.zeros(len(found), len(self.labels.names), dtype=torch.bool)
+        for row, places in enumerate(found):
+            wanted_BC[row, places] = True
+        return wanted_BC
+
+    def loss(self, model: Any, batch: Texts, smoothing: float) -> Loss:
+        """Summed over texts; one whose label training does not have counts for nothing here."""
+        logits_BC = model(batch.pieces, batch.real)
+        if self.recipe.head.weights == "none":
+            return model.loss(logits_BC, batch.wanted, smoothing)
+        return self._balanced(model, logits_BC, batch.wanted, smoothing)
+
+    def _balanced(self, model: Any, logits: Float[Tensor, "B C"], wanted: Int[Tensor, " B"], smoothing: float) -> Loss:
+        """The loss with each text weighed by its class."""
+        total = Loss(logits.new_zeros(()), wanted.new_zeros(()), logits.new_zeros(()))
+        for place in wanted.unique().tolist():
+            mine = wanted == place
+            loss = model.loss(logits[mine], wanted[mine], smoothing)
+            weight = 1.0 if place == IGNORE else self.labels.weights[place]
+            total = total + Loss(loss.total * weight, loss.count, loss.nll)
+        return total
+
+    def predict(self, model: nn.Module, rows: Iterable[Row], recipe: ClassificationRecipe) -> Iterator[Classified]:
+        """A result for each row, in order, as prediction is set in `recipe`."""
+        _check_weights(recipe)
+        return self.classifying(model, recipe)(row["text"] for row in rows)
+
+    def embed(
+        self, model: nn.Module, rows: Iterable[Row], recipe: ClassificationRecipe
+    ) -> Iterator[Float[Tensor, " D"]]:
+        """The vector each row is classified by."""
+        return self.classifying(model, recipe).vectors(row["text"] for row in rows)
+
+    def subject(self, model: nn.Module, row: Row, recipe: ClassificationRecipe, target: str | None) -> Subject:
+        return explained.classified(self, model, row, recipe, target)
+
+    def classifying(self, model: nn.Module, recipe: ClassificationRecipe) -> Classifying:
+        longest = least(recipe.predict.longest or recipe.batches.longest, readable(recipe))
+        return Classifying(self.reading, self.labels, model, recipe.predict, longest)
+
+    def details(self, results: Sequence[Any], rows: Sequence[Row], recipe: Any) -> dict[str, Confusion]:
+        wanted = [self.references(row, recipe) for row in rows]
+        return {"confusion": confusion([self.compared(result) for result in results], wanted)}
+
+
+@dataclass(frozen=True)
+class _Encode:
+    task: ClassificationTask
+
+    def __call__(self, texts: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[Sequence[int]]]:
+        reading, longest, long = self.task.reading, self.task.longest, self.task.recipe.predict.long
+        cuts = reading.tokenizer.encode_many(texts["text"])
+        return {
+            "text": [reading.wrapped(reading.limited(cut.ids, long, longest)) for cut in cuts],
+            "label": [self.task.labels.encode(field) for field in texts["label"]],
+        }
+
+
+def readable(recipe: Recipe) -> int | None:
+    """How many pieces the encoder of a recipe can read at once; None where its positions have no end."""
+    position = getattr(read_encoder(recipe.model.name, recipe.model.options), "position", Part(name="none"))
+    length = inspect.signature(POSITIONS[position.name]).parameters.get("length")
+    return None if length is None else int(position.options.get("length", length.default))
+
+
+def least(*limits: int | None) -> int | None:
+    """The lowest of several limits, some of which may not be set.
+
+    >>> least(None, 5, 3), least(None, None)
+    (3, None)
+    """
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _check_weights(recipe: ClassificationRecipe) -> None:
+    how = recipe.head.pooling.how
+    if recipe.predict.weights and how != "attention":
+        raise ConfigError(
+            f"predict.weights = true needs attention to look at, and head.pooling.how = {how}; "
+            "train with attention, or leave it out."
+        )

@@ -1,0 +1,213 @@
+"""How texts are gone on with: prompts and conversations in pieces, searched in batches, in windows where they are long.
+
+row -> pieces -> what the model can look at -> search -> text;   what is still missing begins at the end of that
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.decode import Hypothesis, Progressing, Request, SearchSettings, search, stream
+from regard.tasks.ending import Ending
+from regard.tasks.grouping import GroupSettings, blocks, in_groups
+from regard.tasks.measuring import carries
+from regard.tasks.prompting import ContinueSettings, Prompting
+from regard.tasks.reading import rectangle
+from regard.tasks.results import Status, Written, looped, plain
+from regard.text import Streaming, Tokenizing
+
+# So many pieces of a prompt decide how what follows it is spelled: whether a space stands between.
+BEFORE = 32
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """What follows a prompt, or replies to it; `probabilities` say how sure the model was of each piece."""
+
+    text: str
+    score: float
+    status: tuple[Status, ...]
+    pieces: tuple[str, ...] = ()
+    probabilities: tuple[float, ...] = ()
+    # What `text` begins with, where the prompt is to be given too.
+    prompt: str | None = None
+    # All outputs, where more than one was asked for; their text is what follows the prompt.
+    alternatives: tuple[Written, ...] | None = None
+
+    def plain(self) -> dict[str, Any]:
+        return plain(self)
+
+
+@dataclass(frozen=True)
+class Work:
+    """A prompt on its way: its pieces, how it was cut, and what was found in each window so far."""
+
+    prompt: str
+    pieces: tuple[int, ...]
+    status: tuple[Status, ...]
+    seed: int | None
+    found: tuple[list[Hypothesis], ...] = ()
+
+    @property
+    def written(self) -> tuple[int, ...]:
+        return tuple(chain.from_iterable(hypotheses[0].pieces for hypotheses in self.found))
+
+    def grown(self, found: list[Hypothesis]) -> "Work":
+        return replace(self, found=(*self.found, found))
+
+
+@dataclass(frozen=True)
+class Continuing:
+    """Rows in, what follows them out, in order."""
+
+    tokenizer: Tokenizing
+    # A module that is a Decoder too; the two have no common name in types.
+    model: Any
+    search: SearchSettings
+    settings: ContinueSettings
+
+    def __call__(self, rows: Iterable[Mapping[str, str]]) -> Iterator[Continuation]:
+        for window in blocks(rows):
+            works = [self.work(row) for row in window]
+            while going := [number for number, work in enumerate(works) if self.left(work)]:
+                found = self.searched_in_groups([works[number] for number in going])
+                for number, hypotheses in zip(going, found, strict=True):
+                    works[number] = works[number].grown(hypotheses)
+            yield from map(self.whole, works)
+
+    def settle(self, row: Mapping[str, str]) -> Iterator[str | Continuation]:
+        """What is settled of a continuation as it grows, never taken back, and at last the continuation."""
+        work = self.work(row)
+        prompt, growing = self.echoed(work), Growing(self.tokenizer, work.pieces)
+        self.model.eval()
+        while self.left(work):
+            found, (source, real) = Progressing(()), self.sources([work])
+            request, ending = self.request(work), self.ending
+            for found in stream(ending, source, real, self.search, request, None, ending.banned):
+                if text := growing.settled([*work.written, *found.settled]):
+                    yield prompt + text
+            work = work.grown(list(found.outputs))
+        yield self.whole(work)
+
+    def work(self, row: Mapping[str, str]) -> Work:
+        """A row as the model is given it."""
+        prompt, ids = row.get("text", ""), self.prompting.pieces(row)
+        room = self.room(self.settings.pieces)
+        if not ids:
+            return Work(prompt, (), ("empty",), None)
+        if room is None or len(ids) <= room:
+            return Work(prompt, tuple(ids), (), self.prompting.seed(row))
+        if self.settings.long == "refuse":
+            return Work(prompt, (), ("refused",), None)
+        kept = ids[-room:] if self.settings.long == "tail" else ids[:room]
+        return Work(prompt, tuple(kept), (self.settings.long,), self.prompting.seed(row))
+
+    @cached_property
+    def prompting(self) -> Prompting:
+        return Prompting(self.tokenizer, self.settings)
+
+    @cached_property
+    def ending(self) -> Ending:
+        return Ending(self.model, self.tokenizer, self.prompting.stops)
+
+    @property
+    def longest(self) -> int | None:
+        """The most pieces, old and new, that the model looks at."""
+        return None if carries(self.model) else self.settings.longest
+
+    def room(self, pieces: int) -> int | None:
+        """How many pieces may stand before so many new ones, which get what they need up to one half."""
+        return None if self.longest is None else max(self.longest - min(pieces, self.longest // 2), 1)
+
+    def left(self, work: Work) -> int:
+        """How many pieces are still to be written; of several outputs each has one window only."""
+        if not work.pieces or (work.found and (work.found[-1][0].complete or self.search.best > 1)):
+            return 0
+        return self.settings.pieces - len(work.written)
+
+    def seen(self, work: Work) -> tuple[int, ...]:
+        """What the model is shown: all so far, or as much of its end as leaves room."""
+        everything, room = (*work.pieces, *work.written), self.room(self.left(work))
+        return everything if room is None else everything[-room:]
+
+    def request(self, work: Work) -> Request:
+        left = self.left(work)
+        if self.longest is not None:
+            left = max(min(left, self.longest - len(self.seen(work))), 1)
+        # Each window draws its own luck; without a seed of its own, a window's pieces decide.
+        seed = None if work.seed is None else work.seed + (len(work.found) << 32)
+        return Request(seed=seed, longest=left)
+
+    def sources(self, works: Sequence[Work]) -> tuple[Tensor, Tensor]:
+        device = next(self.model.parameters()).device
+        return rectangle([self.seen(work) for work in works], self.tokenizer.padding, device)
+
+    def searched_in_groups(self, works: list[Work]) -> list[list[Hypothesis]]:
+        """The outputs of each, those of similar length together."""
+        beams = self.search.beams if self.search.method in ("beam", "diverse") else self.search.best
+        group = GroupSettings(rows=self.settings.rows, tokens=max(self.settings.tokens // beams, 1))
+        return in_groups(works, lambda work: len(self.seen(work)), group, self.searched)
+
+    def searched(self, works: list[Work]) -> list[list[Hypothesis]]:
+        self.model.eval()
+        source, real = self.sources(works)
+        requests = [self.request(work) for work in works]
+        with torch.inference_mode():
+            return search(self.ending, source, real, self.search, requests, None, self.ending.banned)
+
+    def whole(self, work: Work) -> Continuation:
+        """All windows of a row put together."""
+        if not work.found:
+            return Continuation(self.echoed(work), 0.0, work.status)
+        best = [hypotheses[0] for hypotheses in work.found]
+        written = [self.written(work, one) for one in best]
+        many = work.found[0] if self.search.best > 1 else None
+        return Continuation(
+            self.echoed(work) + Growing(self.tokenizer, work.pieces).whole(work.written),
+            sum(one.score * len(one.pieces) for one in best) / max(sum(len(one.pieces) for one in best), 1),
+            (*work.status, *statuses(work)),
+            tuple(piece for one in written for piece in one.pieces),
+            tuple(probability for one in written for probability in one.probabilities),
+            work.prompt if self.settings.echo else None,
+            None if many is None else tuple(self.written(work, one) for one in many),
+        )
+
+    def echoed(self, work: Work) -> str:
+        return work.prompt if self.settings.echo else ""
+
+    def written(self, work: Work, one: Hypothesis) -> Written:
+        probabilities = tuple(torch.tensor(one.piece_log_probabilities, dtype=torch.float64).exp().tolist())
+        text = Growing(self.tokenizer, work.pieces).whole(one.pieces)
+        return Written(text, one.score, tuple(map(self.tokenizer.piece, one.pieces)), probabilities, one.pieces)
+
+
+def statuses(work: Work) -> tuple[Status, ...]:
+    """How a continuation ended, and what is odd about it."""
+    found: list[Status] = ["windows"] if len(work.found) > 1 else []
+    found.append("complete" if work.found[-1][0].complete else "limit")
+    return (*found, "looped") if looped(work.written) else tuple(found)
+
+
+class Growing:
+    """The text of pieces that follow others: with the space that stands between, if one does."""
+
+    def __init__(self, tokenizer: Tokenizing, before: Sequence[int]) -> None:
+        self.tokenizer, self.before = tokenizer, list(before[-BEFORE:])
+        self.start = len(tokenizer.decode(self.before))
+        self._streaming = Streaming(tokenizer)
+        self._given, self._fed = "", 0
+
+    def whole(self, pieces: Sequence[int]) -> str:
+        return self.tokenizer.decode([*self.before, *pieces])[self.start :]
+
+    def settled(self, pieces: Sequence[int]) -> str:
+        """What no further piece can change of the text; given all pieces so far."""
+        everything = [*self.before, *pieces]
+        self._given += "".join(map(self._streaming.feed, everything[self._fed :]))
+        self._fed = len(everything)
+        return self._given[self.start :]

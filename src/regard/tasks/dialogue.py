@@ -1,0 +1,90 @@
+"""Dialogue: the turns of a conversation in, a reply out."""
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Literal, Self
+
+import torch
+from jaxtyping import Int
+from pydantic import NonNegativeInt
+from torch import Tensor
+
+from regard.config import Part
+from regard.decode import SearchSettings
+from regard.models import MODELS, Decoded
+from regard.tasks import turns
+from regard.tasks.drafting import Draft, Drafted, Drafting, DraftSettings, Work
+from regard.tasks.prompted import Continued, continued
+from regard.tasks.task import Row
+from regard.tasks.writing import Lines, WritingRecipe, WritingTask
+
+METRICS = ("perplexity", "word_perplexity", "distinct_1", "distinct_2")
+
+
+class ReplySettings(DraftSettings):
+    """What is done with a conversation that is too long: the last turns matter most."""
+
+    long: Literal["head", "tail", "refuse"] = "tail"
+
+
+class DialogueRecipe(WritingRecipe):
+    """Data have the fields `turns` and `reply`; the model is an encoder-decoder or a language model."""
+
+    # How many of the last turns are read; 0: all of them.
+    history: NonNegativeInt = 0
+    search: SearchSettings = SearchSettings(no_repeat=3, longest_factor=0.0, longest_extra=60)
+    metrics: tuple[Part, ...] = tuple(Part(name=name) for name in METRICS)
+    predict: ReplySettings = ReplySettings()
+
+
+@dataclass(frozen=True)
+class Reply(Drafted):
+    """A reply."""
+
+
+@dataclass(frozen=True)
+class DialogueTask(WritingTask):
+    """All that dialogue adds to models, search and training."""
+
+    Recipe: ClassVar = DialogueRecipe
+    fields: ClassVar = ("turns", "reply")
+
+    @classmethod
+    def fault(cls, row: Row, recipe: Any) -> str:
+        return turns.fault(row["turns"])
+
+    @classmethod
+    def learn(cls, recipe: DialogueRecipe, rows: Iterable[Row], start: Mapping[str, str]) -> Self:
+        """All turns teach the tokenizer, so that models which differ in how many they read have the same pieces."""
+        whole = super().learn(recipe.model_copy(update={"history": 0}), rows, start)
+        return cls(recipe, whole.sides)
+
+    @classmethod
+    def lines(cls, recipe: DialogueRecipe) -> Lines:
+        return partial(turns.last, count=recipe.history)
+
+    def setting(self) -> str:
+        return f"{self.recipe.history} {self.continues}"
+
+    @property
+    def continues(self) -> bool:
+        """Whether the model goes on with one text, instead of reading one and writing another."""
+        return "target" not in inspect.signature(MODELS[self.recipe.model.name].forward).parameters
+
+    def frame(self, pieces: Sequence[int]) -> tuple[int, ...]:
+        """With the end of the last turn; before a text that is gone on with stands what begins one."""
+        ended = super().frame(pieces)
+        return (self.sides.target.begin, *ended) if self.continues else ended
+
+    def batch(self, examples: Sequence[Mapping[str, Any]], device: torch.device) -> Any:
+        return continued(examples, self.fields, device) if self.continues else super().batch(examples, device)
+
+    def decoded(self, model: Any, batch: Any) -> tuple[Decoded, Int[Tensor, "B T"]]:
+        if isinstance(batch, Continued):
+            return model(batch.pieces, batch.real), batch.wanted
+        return super().decoded(model, batch)
+
+    def result(self, drafting: Drafting, work: Work, drafts: list[Draft]) -> Reply:
+        return Reply(**vars(drafting.drafted(work, drafts)))

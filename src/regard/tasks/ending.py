@@ -1,0 +1,35 @@
+"""A model that ends a text with any of several pieces, as one that has a single end."""
+
+from dataclasses import replace
+from typing import Any
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from regard.models import Start, State, Vocabulary
+from regard.text import Tokenizing
+
+
+class Ending:
+    """To a search all of `stops` are one piece, with the probability of all; what is no text is never written."""
+
+    def __init__(self, model: Any, tokenizer: Tokenizing, stops: frozenset[int]) -> None:
+        self.model = model
+        # Of two, the one that ends a turn of a conversation stands for both.
+        self.end = max(stops - {tokenizer.end}, default=tokenizer.end)
+        self.stops = sorted(stops)
+        given: Vocabulary = model.vocabulary
+        self.vocabulary = replace(given, end=self.end)
+        unused = {number for number, piece in enumerate(tokenizer.pieces) if not piece}
+        self.banned = tuple(sorted((tokenizer.special | unused) - {self.end}))
+
+    def start(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None = None) -> Start:
+        found: Start = self.model.start(source, real)
+        return found
+
+    def step(self, pieces: Int[Tensor, " R"], state: State) -> tuple[Float[Tensor, "R V"], State]:
+        said_RV, state = self.model.step(pieces, state)
+        if len(self.stops) > 1:
+            said_RV = said_RV.clone()
+            said_RV[:, self.end] = said_RV[:, self.stops].logsumexp(-1)
+        return said_RV, state

@@ -1,0 +1,112 @@
+"""The labels texts may have: their names in order, how often training has each, and what is odd about them."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from regard.errors import DataError
+from regard.metrics.labels import labels
+
+FILE = "labels.json"
+# A label so many times as frequent as another is worth a remark; so many names are told, the rest counted.
+IMBALANCE, NAMED = 10, 5
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels sorted by name, and how many training rows have each; with `several` a row may have any number."""
+
+    names: tuple[str, ...]
+    counts: tuple[int, ...]
+    several: bool = False
+
+    @classmethod
+    def learn(cls, fields: Iterable[str], several: bool) -> "Labels":
+        """The labels of these rows."""
+        found = counted(fields, several)
+        if not found:
+            raise DataError("No row has a label; there is nothing to learn.")
+        names = sorted(found)
+        return cls(tuple(names), tuple(found[name] for name in names), several)
+
+    @classmethod
+    def load(cls, files: Mapping[str, str], several: bool) -> "Labels":
+        """The labels as `files` gave them."""
+        if FILE not in files:
+            raise DataError(f"There is no {FILE}; without it nobody knows what the classes are called.")
+        try:
+            stored = json.loads(files[FILE])
+            names, counts = tuple(map(str, stored["labels"])), tuple(map(int, stored["counts"]))
+        except (ValueError, TypeError, KeyError) as error:
+            raise DataError(f"{FILE} is damaged ({error}); it has to hold labels and counts.") from None
+        if not names or len(names) != len(counts) or len(set(names)) != len(names):
+            raise DataError(f"{FILE} is damaged: {len(names)} labels, each to be named once, and {len(counts)} counts.")
+        return cls(names, counts, several)
+
+    def files(self) -> dict[str, str]:
+        told = {"labels": self.names, "counts": self.counts}
+        return {FILE: json.dumps(told, ensure_ascii=False, indent=1) + "\n"}
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.names)}
+
+    @property
+    def unseen(self) -> int:
+        """What stands for a label that training does not have."""
+        return len(self.names)
+
+    def encode(self, field: str) -> list[int]:
+        """The numbers of a field's labels; where there may be several, those training has, else always one."""
+        if not self.several:
+            return [self.places.get(field.strip(), self.unseen)]
+        return sorted(self.places[label] for label in labels(field) if label in self.places)
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """rows / (classes x rows of the class): each class weighs the same, and a row on average 1."""
+        rows = sum(self.counts)
+        return tuple(rows / (len(self.counts) * max(count, 1)) for count in self.counts)
+
+    def remarks(self, train: Iterable[str], held_out: Iterable[str]) -> list[str]:
+        """What is odd about the labels of training and of what it is judged by."""
+        found, wanted = counted(train, self.several), counted(held_out, self.several)
+        once = [name for name in sorted(found) if found[name] == 1]
+        strange = [name for name in sorted(wanted) if name not in found]
+        told = []
+        if once:
+            told.append(f"{_few(once)}: one example in training, too few to learn from; find more, or drop the class.")
+        if strange:
+            rows = sum(wanted[name] for name in strange)
+            told.append(f"{_few(strange)}: never in training, so {rows:,} held-out rows can only be wrong.")
+        return told + self._shares(found)
+
+    def _shares(self, found: Counter[str]) -> list[str]:
+        if len(found) == 1 and not self.several:
+            return [f"All rows of training have the label {next(iter(found))!r}; there is nothing to tell apart."]
+        most, least = max(found, key=lambda name: found[name]), min(found, key=lambda name: found[name])
+        if found[most] < IMBALANCE * found[least] or self.several:
+            return []
+        share = found[most] / sum(found.values())
+        return [
+            f"{most!r} has {found[most]:,} rows of training, {least!r} {found[least]:,}: always saying {most!r} is "
+            f"right {share:.0%} of the time. Watch macro_f1, or set head.weights = balanced."
+        ]
+
+
+def counted(fields: Iterable[str], several: bool) -> Counter[str]:
+    """How many rows have each label.
+
+    >>> counted(["a|b", " b "], several=True) == {"a": 1, "b": 2}
+    True
+    """
+    if several:
+        return Counter(label for field in fields for label in labels(field))
+    return Counter(filter(None, map(str.strip, fields)))
+
+
+def _few(names: Sequence[str]) -> str:
+    rest = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return "Label " + ", ".join(map(repr, names[:NAMED])) + rest

@@ -1,0 +1,133 @@
+"""Models that go on from others, and word vectors."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import regard
+from regard.api import Materials, Training, read
+from regard.api.recipes import merged
+from regard.errors import ConfigError, RegardError
+
+FILMS = ["a fine film", "a dull film", "fine and warm", "dull and cold", "so warm", "so cold"]
+
+
+def table(folder: Path, labels: list[str], name: str = "train.tsv") -> str:
+    rows = [f"{text}\t{label}" for text, label in zip(FILMS, labels, strict=True)] * 4
+    (folder / name).write_text("text\tlabel\n" + "\n".join(rows) + "\n")
+    return str(folder / name)
+
+
+def recipe(path: str, **more: object) -> dict[str, object]:
+    return {
+        "task": "classification",
+        "data": {"train": {"path": path, "columns": {"text": "text", "label": "label"}}, "valid": {"share": [0, 0.3]}},
+        "tokenizer": {"kind": "words", "size": 40},
+        "model": {"name": "recurrent", "width": 8},
+        "train": {"updates": 3, "every": 3},
+        **more,
+    }
+
+
+TWO = ["good", "bad", "good", "bad", "good", "bad"]
+THREE = ["good", "bad", "good", "bad", "warm", "cold"]
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("start")
+    regard.train(recipe(table(folder, TWO)), folder / "run")
+    return folder / "run"
+
+
+def begun(path: str, start: Path, folder: Path, **more: object) -> tuple[Training, list[str]]:
+    told: list[str] = []
+    training = Training(read(recipe(path, model={"start": str(start)}, **more)), folder / "run", tell=told.append)
+    training.claim()
+    _ = training.learner
+    return training, told
+
+
+def test_a_run_goes_on_with_the_settings_tokenizer_and_parameters_of_its_start(start: Path, tmp_path: Path) -> None:
+    training, told = begun(table(tmp_path, TWO), start, tmp_path)
+    before = regard.load(start)
+    assert training.recipe.model.name == "recurrent"
+    assert training.task.files() == before.task.files()
+    for name, tensor in before.model.state_dict().items():
+        assert torch.equal(training.model.state_dict()[name], tensor), name
+    assert any("new: none" in line for line in told)
+
+
+def test_a_head_for_other_labels_begins_afresh(start: Path, tmp_path: Path) -> None:
+    training, told = begun(table(tmp_path, THREE), start, tmp_path)
+    before = regard.load(start).model.state_dict()
+    after = training.model.state_dict()
+    assert after["head.classify.weight"].shape[0] == 4
+    assert torch.equal(after["encoder.embedding.vectors"], before["encoder.embedding.vectors"])
+    assert any("new: head." in line for line in told)
+
+
+def test_what_is_frozen_does_not_move_and_lora_leaves_a_plain_bundle(start: Path, tmp_path: Path) -> None:
+    tuning = {"frozen": ["encoder.embedding"]}
+    made = regard.train(recipe(table(tmp_path, TWO), model={"start": str(start)}, tuning=tuning), tmp_path / "run")
+    before = regard.load(start).model.state_dict()
+    assert torch.equal(made.model.state_dict()["encoder.embedding.vectors"], before["encoder.embedding.vectors"])
+    assert not torch.equal(made.model.state_dict()["head.classify.weight"], before["head.classify.weight"])
+    assert set(regard.load(tmp_path / "run").model.state_dict()) == set(before)
+
+
+def test_a_bundle_that_came_from_a_start_loads_without_it(start: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    regard.load(start).save(moved / "bundle")
+    made = regard.train(recipe(table(tmp_path, TWO), model={"start": str(moved / "bundle")}), tmp_path / "run")
+    for path in (moved / "bundle").iterdir():
+        path.unlink()
+    assert regard.load(tmp_path / "run").predict(FILMS) == made.predict(FILMS)
+
+
+@pytest.mark.parametrize("wrong", ["nowhere", "."])
+def test_a_start_that_is_no_bundle_is_one_sentence(wrong: str, tmp_path: Path) -> None:
+    with pytest.raises(RegardError, match="bundle|folder"):
+        begun(table(tmp_path, TWO), tmp_path / wrong, tmp_path)
+
+
+def test_word_vectors_begin_the_embeddings_and_their_coverage_is_told(tmp_path: Path) -> None:
+    (tmp_path / "vectors.txt").write_text("fine 1 2 3\ndull 4 5 6\nelsewhere 7 8 9\n")
+    told: list[str] = []
+    given = recipe(
+        table(tmp_path, TWO),
+        model={"name": "recurrent", "width": 8, "embedding": {"width": 3}},
+        vectors={"path": str(tmp_path / "vectors.txt"), "frozen": True},
+    )
+    training = Training(read(given), tmp_path / "run", tell=told.append)
+    training.claim()
+    table_of = training.model.encoder.embedding.vectors
+    assert table_of[training.task.reading.tokenizer.id("fine")].tolist() == [1.0, 2.0, 3.0]
+    assert not table_of.requires_grad
+    assert any("2 of" in line and "frozen" in line for line in told)
+
+
+def test_a_recipe_names_a_model_or_a_start(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="start"):
+        read(recipe(table(tmp_path, TWO), model={"width": 8}))
+
+
+def test_validation_never_has_what_a_test_share_has(tmp_path: Path) -> None:
+    rows = [f"text number {number}\t{'good' if number % 2 else 'bad'}" for number in range(300)]
+    (tmp_path / "all.tsv").write_text("text\tlabel\n" + "\n".join(rows) + "\n")
+    given = recipe(str(tmp_path / "all.tsv"))
+    given["data"]["valid"] = {"share": [0.0, 0.3]}  # type: ignore[index]
+    given["data"]["test"] = {"fold": {"share": [0.0, 0.5], "salt": "other"}}  # type: ignore[index]
+    materials = Materials(read(given))
+    parts = [materials.train[0], materials.valid, materials.test("fold")]
+    sets = [{row.fields["text"] for row in part} for part in parts]
+    assert all(sets)
+    assert not (sets[0] & sets[1] | sets[0] & sets[2] | sets[1] & sets[2])
+
+
+def test_a_corpus_in_another_place_replaces_that_of_the_base() -> None:
+    base = {"data": {"valid": {"share": [0.0, 0.1], "salt": "x"}, "policy": "skip"}}
+    above = {"data": {"valid": {"path": "valid.tsv"}}}
+    assert merged(base, above) == {"data": {"valid": {"path": "valid.tsv"}, "policy": "skip"}}
