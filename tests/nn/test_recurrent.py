@@ -8,6 +8,7 @@ from torch.testing import assert_close
 
 from regard.errors import ConfigError, ModelError
 from regard.nn import Carry, Recurrent, RecurrentSettings
+from regard.nn.recurrent import _padded
 
 INPUTS, WIDTH = 5, 8
 LENGTHS = torch.tensor([6, 2, 4])
@@ -216,3 +217,21 @@ def test_a_gru_has_no_cells() -> None:
 def test_settings_that_cannot_be_are_refused(settings: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match=next(iter(settings))):
         recurrent(**settings)
+
+
+@pytest.mark.parametrize("both_ways", [True, False])
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_padding_held_still_is_what_packed_batches_give(cell: str, both_ways: bool) -> None:
+    settings = RecurrentSettings.read({"cell": cell, "width": 8, "both_ways": both_ways, "dropout": 0.0})
+    layer = Recurrent(settings, 6).double().blocks[0]
+    x = torch.randn(4, 7, 6, dtype=torch.float64)
+    lengths = torch.tensor([7, 3, 1, 5])
+    packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+    expected, end = layer(packed)
+    expected, _ = pad_packed_sequence(expected, batch_first=True)
+    found, (hidden, cells) = _padded(layer, x, lengths, None)
+    real = torch.arange(7) < lengths[:, None]
+    torch.testing.assert_close(found * real[..., None], expected)
+    ends = end if isinstance(end, tuple) else (end,)
+    for one, other in zip((hidden, cells), ends, strict=False):
+        torch.testing.assert_close(one, other)

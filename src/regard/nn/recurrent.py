@@ -1,7 +1,7 @@
 """Recurrent layers over ragged batches: LSTM and GRU, both ways, several layers, with states batch first."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -13,6 +13,9 @@ from regard.attention import Tap
 from regard.config import Rate, Settings
 from regard.errors import ConfigError, ModelError
 from regard.nn.dropout import Dropout
+
+# So far is a gate driven that rounding leaves 0 or 1 of it, whatever else comes in.
+HELD = 1e4
 
 
 class RecurrentSettings(Settings):
@@ -102,11 +105,47 @@ def _run(
     """One layer over a ragged batch; the empty texts are run as one step and silenced afterwards."""
     if lengths is None:
         out, end = layer(x, carry)
+    elif x.device.type == "cpu":
+        return _padded(layer, x, lengths.clamp(min=1), carry)
     else:
         packed = pack_padded_sequence(x, lengths.clamp(min=1).cpu(), batch_first=True, enforce_sorted=False)
         out, end = layer(packed, carry)
         out, _ = pad_packed_sequence(out, batch_first=True, total_length=x.shape[1])
     return out, (end if isinstance(end, tuple) else (end, None))
+
+
+def _padded(
+    layer: Any, x: Float[Tensor, "B T _"], lengths: Int[Tensor, " B"], carry: tuple[Tensor, ...] | Tensor | None
+) -> tuple[Tensor, tuple[Tensor, Tensor | None]]:
+    """One layer over a padded batch whose padding holds the state still: backward through torch's packed batches takes
+    a time on CPU that grows with the square of the length.
+
+    One more input is 1 at padding and drives the gates there as far as they go: an LSTM forgets nothing and takes
+    nothing in, a GRU keeps all it has. So both directions run in one call, and nothing of the padding is left over.
+    """
+    batch, length = x.shape[:2]
+    padding_BT = torch.arange(length, device=x.device) >= lengths[:, None]
+    given = torch.cat([x, padding_BT[..., None].to(x.dtype)], dim=-1)
+    ways, lstm = 2 if layer.bidirectional else 1, isinstance(layer, nn.LSTM)
+    weights = [_held(weight, layer) if number % 4 == 0 else weight for number, weight in enumerate(layer._flat_weights)]
+    start = given.new_zeros(ways, batch, layer.hidden_size)
+    begun: Any = carry if carry is not None else ((start, start) if lstm else start)
+    options = (True, 1, 0.0, layer.training, layer.bidirectional, True)
+    if not lstm:
+        out, hidden = torch.gru(given, begun, weights, *options)
+        return out, (hidden, None)
+    out, _, cells = torch.lstm(given, begun, weights, *options)
+    # What an LSTM puts out is not held still, only its cells are.
+    last_B1W = (lengths - 1)[:, None, None].expand(-1, 1, layer.hidden_size)
+    ends = [out[..., : layer.hidden_size].gather(1, last_B1W)[:, 0], out[:, 0, layer.hidden_size :]]
+    return out, (torch.stack(ends[:ways]), cells)
+
+
+def _held(weight: Float[Tensor, "gates D"], layer: Any) -> Float[Tensor, "gates inputs"]:
+    """The weights of the inputs with those of the one more; gates are in, forget, cell, out, or reset, update, new."""
+    shut = (-HELD, HELD, 0.0, 0.0) if isinstance(layer, nn.LSTM) else (0.0, HELD, 0.0)
+    column = weight.new_tensor(shut).repeat_interleave(layer.hidden_size)
+    return torch.cat([weight, column[:, None]], dim=1)
 
 
 def _layer_carry(carry: Carry | None, depth: int) -> tuple[Tensor, Tensor] | Tensor | None:
