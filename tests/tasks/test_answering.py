@@ -451,7 +451,10 @@ def test_training_learns_and_leaves_a_bundle_that_answers_as_it_did(run: Path) -
 def test_the_threshold_left_to_validation_is_the_one_that_scores_best_there(run: Path) -> None:
     model = load(run)
     given = rows(10)
-    tuned = model.task.tuned(model.model, given, model.recipe)
+    # What training chose on its own validation is in the bundle.
+    assert model.recipe.predict.no_answer is not None
+    unset = model.recipe.predict.model_copy(update={"no_answer": None})
+    tuned = model.task.tuned(model.model, given, model.recipe.model_copy(update={"predict": unset}))
     chosen = tuned.predict.no_answer
     assert isinstance(chosen, float)
     assert model.task.tuned(model.model, given, tuned) is tuned

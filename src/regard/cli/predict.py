@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
@@ -148,7 +148,7 @@ def _answered(pipeline: "Pipeline", asking: Asking) -> int:
     return answers.bad
 
 
-def _at_once(put: BinaryIO, text: str) -> None:
+def _at_once(put: Any, text: str) -> None:
     put.write(text.encode("utf-8", "backslashreplace"))
     put.flush()
 
