@@ -39,7 +39,7 @@ class _Merged:
 
 
 def by_words(attribution: Attribution) -> Attribution:
-    """The explanation with words for pieces; what is no text, and labels without a place in a text, stay as they are."""
+    """The explanation with words for pieces; what is no text, and what has no place in a text, stays as it is."""
     outputs, inputs = _merged(attribution.outputs), _merged(attribution.inputs)
 
     def small(weights: Float[np.ndarray, "pieces pieces2"]) -> Float[np.ndarray, "words words2"]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.explain.rendering.colours import FAINT, colours
-from regard.explain.rendering.labels import visible, wrapped
+from regard.explain.rendering.labels import Pixels, visible, wrapped
 from regard.explain.rendering.scene import Cells, Part, Scene, Text, around
 from regard.explain.rendering.shown import Shown, figure, heading, notes
 
@@ -24,7 +24,7 @@ def dressed(parts: Sequence[Part], seen: Shown, legend: str) -> Scene:
     return Scene((*above, *parts, *bar, beside, *below), f"{title}. {visible(seen.map.source)}".strip())
 
 
-def _above(title: str, source: str, left: float, bottom: float, width: float) -> list[Part]:
+def _above(title: str, source: str, left: Pixels, bottom: Pixels, width: Pixels) -> list[Part]:
     """Title and source, the last line on the given height."""
     lines = wrapped(source, width, 12)
     found: list[Part] = [Text(left, bottom - 17 * len(lines), title, 17, bold=True)] if title else []
@@ -32,7 +32,7 @@ def _above(title: str, source: str, left: float, bottom: float, width: float) ->
     return [*found, *(Text(left, start + 17 * number, line, 12, FAINT) for number, line in enumerate(lines))]
 
 
-def _bar(seen: Shown, x: float, y: float) -> list[Part]:
+def _bar(seen: Shown, x: Pixels, y: Pixels) -> list[Part]:
     """The scale from its one end to the other, with figures under it."""
     low = -1.0 if seen.map.signed else 0.0
     shades = colours(np.tile(np.linspace(low, 1, BAR), (HIGH, 1)))
@@ -45,6 +45,6 @@ def _bar(seen: Shown, x: float, y: float) -> list[Part]:
     return [Cells(x, y, 1, 1, shades), *told, *(sides if seen.map.signed else [])]
 
 
-def _lines(told: Sequence[str], x: float, y: float, width: float) -> list[Part]:
+def _lines(told: Sequence[str], x: Pixels, y: Pixels, width: Pixels) -> list[Part]:
     lines = [line for note in told for line in wrapped(note, width, 12)]
     return [Text(x, y + 17 * number, line, 12, FAINT) for number, line in enumerate(lines)]

@@ -11,6 +11,8 @@ from rich.cells import cell_len, set_cell_size
 from regard.explain.attribution import Axis, Unit
 
 LONGEST = 40
+# Sizes and places in pictures.
+Pixels = int | float
 
 # Controls, lone halves of characters, marks that turn the direction of writing around, and what XML has no place for.
 _UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]")
@@ -55,9 +57,9 @@ def _end(text: str, size: int) -> str:
     return text
 
 
-def room(text: str, size: float = 14) -> float:
+def room(text: str, size: Pixels = 14) -> float:
     """Pixels a line of text takes at most, in any of the usual fonts."""
-    return sum(_em(letter) for letter in text) * size
+    return sum((_em(letter) for letter in text), 0.0) * size
 
 
 @cache
@@ -70,7 +72,8 @@ def _em(letter: str) -> float:
     wide = cell_len(letter)
     if wide != 1:
         return 0.0 if not wide else 1.06
-    return 0.8 if letter.isupper() or unicodedata.category(letter)[0] in "SN" and not letter.isascii() else 0.66
+    foreign_mark = not letter.isascii() and unicodedata.category(letter)[0] in "SN"
+    return 0.8 if letter.isupper() or foreign_mark else 0.66
 
 
 def segments(axis: Axis) -> list[Segment]:
@@ -96,20 +99,29 @@ def tail(axis: Axis) -> str:
     return axis.text[max(ends, default=len(axis.text)) :]
 
 
-def wrapped(text: str, width: float, size: float) -> list[str]:
+def wrapped(text: str, width: Pixels, size: Pixels) -> list[str]:
     """The text in lines that take at most so many pixels, broken at spaces where there are any."""
     lines: list[str] = []
+    used = 0.0
     for word in re.findall(r"\S+\s*|\s+", visible(text)):
-        if lines and room(lines[-1] + word.rstrip(), size) <= width:
-            lines[-1] += word
-            continue
-        lines.extend(_chopped(word, width, size))
+        for part in _chopped(word, width, size):
+            taken = room(part, size)
+            if lines and used + room(part.rstrip(), size) <= width:
+                lines[-1] += part
+                used += taken
+            else:
+                lines.append(part)
+                used = taken
     return [line.rstrip() for line in lines]
 
 
-def _chopped(word: str, width: float, size: float) -> Iterator[str]:
-    while room(word.rstrip(), size) > width and len(word) > 1:
-        fits = next(end for end in range(len(word), 0, -1) if end == 1 or room(word[:end], size) <= width)
-        yield word[:fits]
-        word = word[fits:]
-    yield word
+def _chopped(word: str, width: Pixels, size: Pixels) -> Iterator[str]:
+    """The word in parts that fit on a line, if it does not itself."""
+    part, used = "", 0.0
+    for letter in word:
+        taken = room(letter, size)
+        if part and used + taken > width and not letter.isspace():
+            yield part
+            part, used = "", 0.0
+        part, used = part + letter, used + taken
+    yield part

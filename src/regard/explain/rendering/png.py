@@ -11,6 +11,7 @@ from PIL import Image, ImageDraw
 
 from regard.explain.rendering.colours import FAINT, PAPER
 from regard.explain.rendering.fonts import font, fonts_for
+from regard.explain.rendering.labels import Pixels
 from regard.explain.rendering.pictures import picture
 from regard.explain.rendering.scene import EDGE, Box, Cells, Frame, Scene, Text
 from regard.explain.rendering.shown import Maps
@@ -80,7 +81,7 @@ class _Painter:
         if not isinstance(part, Text) and part.hatched:
             self._hatch(part.frame)
 
-    def _place(self, x: float, y: float) -> tuple[float, float]:
+    def _place(self, x: Pixels, y: Pixels) -> tuple[float, float]:
         return (x - self.left) * self.sharp, (y - self.top) * self.sharp
 
     def _edges(self, frame: Frame) -> tuple[int, int, int, int]:

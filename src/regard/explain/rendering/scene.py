@@ -12,24 +12,24 @@ import numpy as np
 from jaxtyping import UInt8
 
 from regard.explain.rendering.colours import INK
-from regard.explain.rendering.labels import room
+from regard.explain.rendering.labels import Pixels, room
 
 EDGE = 16.0
-Frame = tuple[float, float, float, float]
+Frame = tuple[Pixels, Pixels, Pixels, Pixels]
 
 
 @dataclass(frozen=True)
 class Text:
     """A line of text on its baseline, turned about the point it hangs on."""
 
-    x: float
-    y: float
+    x: Pixels
+    y: Pixels
     text: str
-    size: float = 14
+    size: Pixels = 14
     colour: str = INK
     anchor: Literal["start", "middle", "end"] = "start"
     bold: bool = False
-    angle: float = 0
+    angle: Pixels = 0
 
     @property
     def frame(self) -> Frame:
@@ -46,10 +46,10 @@ class Text:
 class Box:
     """A filled rectangle with round corners, hatched or not."""
 
-    x: float
-    y: float
-    width: float
-    height: float
+    x: Pixels
+    y: Pixels
+    width: Pixels
+    height: Pixels
     fill: str
     hint: str = ""
     hatched: bool = False
@@ -63,10 +63,10 @@ class Box:
 class Cells:
     """A block of coloured cells; each can tell something, and the whole block is hatched or not."""
 
-    x: float
-    y: float
-    cell_width: float
-    cell_height: float
+    x: Pixels
+    y: Pixels
+    cell_width: Pixels
+    cell_height: Pixels
     colours: UInt8[np.ndarray, "rows columns 3"]
     hints: tuple[tuple[str, ...], ...] = ()
     hatched: bool = False
@@ -96,17 +96,17 @@ class Scene:
 
 def around(parts: Iterable[Part]) -> Frame:
     """The smallest frame that holds all parts."""
-    frames = [part.frame for part in parts] or [(0.0, 0.0, 0.0, 0.0)]
+    frames = [part.frame for part in parts] or [(0, 0, 0, 0)]
     lefts, tops, rights, bottoms = zip(*frames, strict=True)
     return min(lefts), min(tops), max(rights), max(bottoms)
 
 
-def moved(parts: Iterable[Part], x: float, y: float) -> tuple[Part, ...]:
+def moved(parts: Iterable[Part], x: Pixels, y: Pixels) -> tuple[Part, ...]:
     """The parts somewhere else."""
     return tuple(replace(part, x=part.x + x, y=part.y + y) for part in parts)
 
 
-def stacked(scenes: Sequence[Scene], between: float = 40) -> Scene:
+def stacked(scenes: Sequence[Scene], between: Pixels = 40) -> Scene:
     """Scenes one under the other, their left sides in line."""
     parts: tuple[Part, ...] = ()
     bottom = 0.0

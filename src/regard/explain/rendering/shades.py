@@ -21,17 +21,17 @@ class Style:
     width: int
     colour: bool
 
-    def mark(self, share: float, size: int) -> str:
+    def mark(self, share: int | float, size: int) -> str:
         """A share of the scale, so many cells wide."""
         return self.painted(" " * size, share) if self.colour else shade(share) * size
 
-    def painted(self, text: str, share: float) -> str:
+    def painted(self, text: str, share: int | float) -> str:
         """The text on the colour of a share; without colours the text as it is."""
         if not self.colour:
             return text
         paper = colours(np.array(share))
-        front = tuple(bytes.fromhex(ink(paper)[1:]))
-        return f"\x1b[48;2;{_code(tuple(paper))}m\x1b[38;2;{_code(front)}m{text}\x1b[0m"
+        front = bytes.fromhex(ink(paper)[1:])
+        return f"\x1b[48;2;{_code(paper.tobytes())}m\x1b[38;2;{_code(front)}m{text}\x1b[0m"
 
     def cut(self, text: str, size: int) -> str:
         """The text in at most so many cells."""
@@ -53,11 +53,11 @@ class Style:
         yield line
 
 
-def _code(colour: tuple[int, ...]) -> str:
+def _code(colour: bytes) -> str:
     return ";".join(str(part) for part in colour)
 
 
-def shade(share: float) -> str:
+def shade(share: int | float) -> str:
     """The block for a share of the scale.
 
     >>> [shade(share) for share in (0, 0.2, 0.5, 1, -0.2, -1)]

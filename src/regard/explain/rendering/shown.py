@@ -92,6 +92,12 @@ def _require_whole(attribution: Attribution) -> None:
             f"The weights of {attribution.method} hold values that are no numbers, which no picture can show; "
             "check the model's parameters with `regard check`."
         )
+    # Rounding may leave a weight a hair below zero.
+    if not attribution.signed and attribution.weights.min(initial=0) < -1e-6 * (1 + attribution.weights.max(initial=0)):
+        raise ModelError(
+            f"The weights of {attribution.method} go down to {attribution.weights.min():.3g}, but it is not marked as "
+            "signed, and no shade is lighter than zero; set signed=True."
+        )
 
 
 def _ordered(axis: Axis) -> tuple[tuple[int, ...], int]:
@@ -119,7 +125,7 @@ def elsewhere(attribution: Attribution) -> float | None:
     return float(attribution.weights[:, _special(attribution.inputs)].sum()) / total
 
 
-def figure(value: float, scale: float, signed: bool = False) -> str:
+def figure(value: int | float, scale: int | float, signed: bool = False) -> str:
     """A number with as many decimals as its scale is worth.
 
     >>> figure(0.8231, 1), figure(0.0123, 0.05), figure(-31.26, 40, signed=True), figure(0, 1)
@@ -128,7 +134,7 @@ def figure(value: float, scale: float, signed: bool = False) -> str:
     # A scale of exactly 1, the most attention can be, counts as just below it.
     decimals = max(0, 1 - floor(log10(scale * 0.9999)))
     sign = "+" if signed and value else ""
-    told = f"{value:{sign}.{decimals}f}" if decimals <= 6 else f"{value:{sign}.1e}"
+    told = f"{value:{sign}.{decimals}f}" if decimals <= 6 and scale < 1e6 else f"{value:{sign}.1e}"
     return told.replace("-", "−", 1) if value else "0"
 
 

@@ -43,7 +43,8 @@ def painted(scene: Scene) -> str:
     place = f'x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}"'
     opening = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{left:.1f} {top:.1f} {width:.1f} {height:.1f}" '
-        f'width="{width:.0f}" height="{height:.0f}" font-family="{FONTS}" role="img" aria-label="{escape(scene.title)}">'
+        f'width="{width:.0f}" height="{height:.0f}" font-family="{FONTS}" '
+        f'role="img" aria-label="{escape(scene.title)}">'
     )
     lines = [line for part in scene.parts for line in _drawn(part)]
     return "\n".join([opening, HATCH, f'<rect {place} fill="{PAPER}"/>', *lines, "</svg>"]) + "\n"

@@ -36,7 +36,7 @@ def _finished(body: Sequence[str], seen: Sequence[Shown], style: Style) -> str:
 
 def _body(seen: Shown, style: Style) -> list[str]:
     if not seen.map.weights.size:
-        return ["There is nothing to show: no outputs or no inputs."]
+        return wrap("There is nothing to show: no outputs or no inputs.", style.width)
     if seen.as_texts:
         return list(texts(seen, style))
     narrowest = sum(map(cell_len, seen.column_labels))

@@ -8,7 +8,7 @@ from jaxtyping import UInt8
 
 from regard.explain.rendering.colours import FAINT, coded, colours, ink
 from regard.explain.rendering.dressing import dressed
-from regard.explain.rendering.labels import Segment, room, segments, visible
+from regard.explain.rendering.labels import Pixels, Segment, room, segments, visible
 from regard.explain.rendering.scene import Box, Part, Scene, Text, around, moved
 from regard.explain.rendering.shown import Shown
 
@@ -19,10 +19,10 @@ WIDEST, LINE, HEIGHT, PAD = 760.0, 29.0, 23.0, 3.0
 class _Pen:
     """Where the next word goes; what does not fit goes on a new line."""
 
-    x: float = 0
-    y: float = 0
+    x: Pixels = 0
+    y: Pixels = 0
 
-    def take(self, width: float) -> tuple[float, float]:
+    def take(self, width: Pixels) -> tuple[Pixels, Pixels]:
         if self.x + width > WIDEST and self.x:
             self.turn()
         here = self.x, self.y

@@ -53,6 +53,6 @@ def _in_order(seen: Sequence[Shown]) -> Iterator[Part]:
 
 
 def _small(one: Shown) -> tuple[Part, ...]:
-    cell = (SIDE - 4) / max(1, *one.map.weights.shape)
+    rows, columns = one.map.weights.shape
     told = Text(0, SIDE + 14, figure(one.scale, one.scale), 11, FAINT)
-    return (*blocks(one, cell, 4), told)
+    return (*blocks(one, (SIDE - 4) / max(1, columns), (SIDE - 4) / max(1, rows), 4), told)

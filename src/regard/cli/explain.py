@@ -1,0 +1,81 @@
+"""`regard explain`."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from regard.cli.options import BundleFolder, Changes, Extensions, join
+from regard.cli.printing import say
+from regard.cli.waiting import waiting
+from regard.errors import RequestError
+from regard.files import write_atomically
+
+PREFIX = "explain."
+
+
+def explain(
+    folder: BundleFolder,
+    changes: Changes,
+    extensions: Extensions,
+    text: Annotated[
+        str,
+        typer.Argument(
+            metavar="TEXT",
+            help="What to explain, or a file of it; question TAB passage for answering.",
+            show_default=False,
+        ),
+    ],
+    method: Annotated[str, typer.Option(help="How; `regard explain --help` lists them.", show_default=False)] = "",
+    target: Annotated[
+        str | None, typer.Option(help="Explain this output instead of what the model gives.", show_default=False)
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(min=0, help="For methods that draw: the best estimate in so much time.", show_default=False),
+    ] = None,
+    pieces: Annotated[bool, typer.Option("--pieces", help="Show pieces instead of words.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A .html, .svg, .png, .json or .txt file.", show_default=False),
+    ] = None,
+) -> None:
+    """Show what counted for an output, and how far to trust the picture.
+
+    Methods: weights, rollout, flow, attention_gradient, norms, value_zeroing
+    (attention); input_gradient, integrated_gradients; occlusion, lime, shapley
+    (changed inputs). Settings of a method are set with --set explain.NAME=VALUE.
+
+    \b
+    Examples:
+      regard explain runs/x "A dog runs." --out dog.html
+      regard explain runs/x "A dog runs." --set explain.layer=0 --set explain.head=2
+      regard explain runs/sst2 "Not bad at all." --method integrated_gradients
+      regard explain runs/x "A dog runs." --target "Ein Hund rennt."
+    """
+    from regard.api import Pipeline
+    from regard.explain.rendering import render
+
+    join(extensions)
+    own = [change.removeprefix(PREFIX) for change in changes if change.startswith(PREFIX)]
+    own += [] if seconds is None else [f"seconds={seconds}"]
+    pipeline = Pipeline.load(folder, [change for change in changes if not change.startswith(PREFIX)])
+    with waiting("Explaining"):
+        found = pipeline.explain(_given(text), method, target, own, not pieces)
+    content = render(found, ".txt" if out is None else out.suffix)
+    if out is None:
+        sys.stdout.write(content.decode())
+        return
+    with write_atomically(out) as file:
+        file.write(content)
+    say(f"The explanation is in {out}.")
+
+
+def _given(text: str) -> str:
+    """The text itself, or what stands in the file of that name."""
+    path = Path(text)
+    try:
+        return path.read_text("utf-8").rstrip("\n") if len(text) < 4096 and path.is_file() else text
+    except (OSError, ValueError) as error:
+        raise RequestError(f"{text} cannot be read: {error}.") from None
