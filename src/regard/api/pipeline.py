@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard import bundle
-from regard.api import explaining, recipes
+from regard.api import explaining, recipes, whatif
 from regard.api.devices import device
 from regard.bundle import Bundle
 from regard.config import Part
@@ -18,6 +18,7 @@ from regard.data import Corpus
 from regard.decode import Ensemble
 from regard.errors import ConfigError, DataError
 from regard.explain import Attribution
+from regard.explain.whatif import Cell, WhatIf
 from regard.metrics import Likelihood, Score, metric, score, score_likelihood
 from regard.nn.parameters import fill, named
 from regard.tasks import TASKS, Recipe, Result, Task
@@ -117,6 +118,17 @@ class Pipeline:
     ) -> Attribution:
         """How much each word of an input counts for each word of its output, or of the `target` that is given."""
         return explaining.explained(self, given, method, target, changes, words)
+
+    def whatif(
+        self,
+        given: Input,
+        source: Input | None = None,
+        prefix: str | None = None,
+        heads_off: Sequence[tuple[int | str, int]] = (),
+        cell: tuple[int | str, int, int, float] | Cell | None = None,
+    ) -> WhatIf:
+        """Before and after another source, a forced beginning, heads that are off, a cell of attention that is set."""
+        return whatif.whatif(self, given, source, prefix, heads_off, cell)
 
     def ensemble(self, others: Sequence["Pipeline"]) -> "Pipeline":
         """This model and others as one; all must have learned from the same pieces."""

@@ -53,8 +53,6 @@ def pruned(pipeline: "Pipeline", rows: Sequence[Mapping[str, str]], count: int, 
 
 def importance(pipeline: "Pipeline", rows: Sequence[Mapping[str, str]], by: By = "gradient") -> HeadTable:
     """What every head is worth for what should come of these rows, or where that is no text, for what comes of them."""
-    if by not in WAYS:
-        raise RequestError(f"{by!r} is no way to measure heads; use {' or '.join(WAYS)}.")
     wanted = [_wanted(pipeline, row) for row in rows]
     asked = zip((pipeline.asked(row) for row in rows), wanted, strict=True)
     return WAYS[by]([subject(pipeline, row, target) for row, target in asked if any(map(str.strip, row.values()))])

@@ -5,21 +5,25 @@ from typing import Annotated
 import typer
 
 from regard import __version__
+from regard.cli.align import align
+from regard.cli.audit import audit
 from regard.cli.check import check
 from regard.cli.compare import compare
 from regard.cli.demo import demo
 from regard.cli.evaluate import evaluate
+from regard.cli.explain import explain
 from regard.cli.importing import importing
 from regard.cli.inspect import inspect
 from regard.cli.predict import predict
 from regard.cli.preflight import preflight
+from regard.cli.prune import prune
 from regard.cli.recipes import recipes
 from regard.cli.train import train
 
 __all__ = ["app"]
 
 # In the order of the help.
-COMMANDS = (train, predict, evaluate, compare, preflight, check, inspect, recipes, demo)
+COMMANDS = (train, predict, evaluate, compare, explain, audit, preflight, check, inspect, align, prune, recipes, demo)
 
 app = typer.Typer(name="regard", no_args_is_help=True, pretty_exceptions_show_locals=False)
 

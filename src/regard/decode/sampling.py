@@ -8,8 +8,11 @@ highest by far, so that rounding almost never matters; where it might, canonical
 import hashlib
 import json
 import math
+from bisect import bisect_left
+from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -117,15 +120,32 @@ def near_the_best(scores: Float[Tensor, " V"], share: float, margin: float) -> B
 
 
 def nucleus(scores: Float[Tensor, " V"], share: float, margin: float) -> Bounds:
-    """All that have less than this share of probability before them, equals not counted   (Holtzman et al. 2020)."""
-    ordered_V = scores.sort(descending=True).values
+    """All that have less than this share of probability before them, equals not counted   (Holtzman et al. 2020).
+
+    Whether a score passes depends on nothing but the score, and where one does, all higher ones do: the lowest is found
+    by halving, which spares asking for every piece of a large vocabulary.
+    """
+    falling_V = np.sort(scores.detach().cpu().numpy())[::-1]
+    rising_V = -falling_V
     # before[i]: the probability of the i highest.
-    before = torch.cat([ordered_V.new_zeros(1), ordered_V.exp().cumsum(0)])
-    clearly_higher = before[torch.searchsorted(-ordered_V, -scores - margin)]
+    before = np.concatenate([np.zeros(1), np.exp(falling_V).cumsum()])
+
+    def clearly_higher(score: float) -> float:
+        return float(before[np.searchsorted(rising_V, -score - margin)])
+
+    def not_clearly_lower(score: float) -> float:
+        return float(before[np.searchsorted(rising_V, -score + margin, side="right")]) - math.exp(score)
+
+    perhaps = scores >= lowest(falling_V, lambda score: clearly_higher(score) < share + margin)
     if margin == 0.0:
-        return Bounds(clearly_higher < share, clearly_higher < share)
-    not_clearly_lower = before[torch.searchsorted(-ordered_V, -scores + margin, right=True)] - scores.exp()
-    return Bounds(not_clearly_lower < share - margin, clearly_higher < share + margin)
+        return Bounds(perhaps, perhaps)
+    return Bounds(scores >= lowest(falling_V, lambda score: not_clearly_lower(score) < share - margin), perhaps)
+
+
+def lowest(falling: Float[np.ndarray, " V"], passes: Callable[[float], bool]) -> float:
+    """The lowest score that passes where all higher ones do; infinity where none does."""
+    count = bisect_left(range(len(falling)), True, key=lambda place: not passes(float(falling[place])))
+    return float(falling[count - 1]) if count else math.inf
 
 
 def gumbel(size: int, random: torch.Generator) -> Float[Tensor, " V"]:

@@ -35,7 +35,7 @@ MANY_PIECES = 1 << 12
 # What recorded weights are checked for.
 CHECKED = ("row_sum", "padding", "output")
 # The methods that are left to a model without attention.
-WITHOUT_ATTENTION = ("input_gradient", "integrated_gradients")
+WITHOUT_ATTENTION = ("input_gradient", "integrated_gradients", "occlusion")
 
 
 class Choice(Settings):
@@ -74,7 +74,7 @@ def still(model: nn.Module) -> Iterator[None]:
 @contextmanager
 def differentiable(model: nn.Module) -> Iterator[None]:
     """The model without dropout and with gradients, whatever whoever asks has switched off."""
-    with still(model), torch.inference_mode(False), torch.enable_grad():
+    with still(model), torch.enable_grad():
         yield
 
 
@@ -103,18 +103,17 @@ def stack(subject: Subject, kind: Kind | None = None, queries: Side | None = Non
     if not found:
         raise RequestError(f"This model has no {kind} attention; it has {_listed(kinds)}.")
     queries = queries or found[-1].queries
-    asked = sorted((look for look in found if look.queries == queries), key=lambda look: look.layer)
-    if not asked:
+    layers = sorted((look for look in found if look.queries == queries), key=lambda look: look.layer)
+    if not layers:
         sides = {look.queries for look in found}
         raise RequestError(f"No {kind} attention of this model is asked by {queries}; it is by {_listed(sides)}.")
-    return asked
+    return layers
 
 
 def attentive(subject: Subject) -> tuple[Look, ...]:
     if not subject.looks:
-        raise RequestError(
-            f"This model has no attention, which this method reads; use {' or '.join(WITHOUT_ATTENTION)}."
-        )
+        offered = ", ".join(WITHOUT_ATTENTION)
+        raise RequestError(f"This model has no attention, which this method reads; use one of {offered}.")
     return subject.looks
 
 
@@ -152,28 +151,28 @@ def heads(subject: Subject, look: Look, head: int | str) -> list[int]:
 
 def seen(subject: Subject, look: Look, head: int | str = "mean") -> Seen:
     """The weights of one layer, heads put together as they come so that few are held at once."""
-    asked = heads(subject, look, head)
+    numbers = heads(subject, look, head)
     parts = (
         Seen(_over_heads(in_turn(records, look.tap), head), _worst(records), found_O)
-        for found_O, records in looked(subject, look, asked)
+        for found_O, records in looked(subject, look, numbers)
     )
     whole = reduce(partial(_both, head), parts)
-    return whole if head == "max" else replace(whole, map=whole.map / len(asked))
+    return whole if head == "max" else replace(whole, map=whole.map / len(numbers))
 
 
-def looked(subject: Subject, look: Look, asked: list[int]) -> Iterator[tuple[Float[Tensor, " O"], list[Record]]]:
+def looked(subject: Subject, look: Look, numbers: list[int]) -> Iterator[tuple[Float[Tensor, " O"], list[Record]]]:
     """The scores and what was recorded of some heads, then of the next, as many as one pass may hold."""
     size = max(1, MANY_WEIGHTS // (len(subject.inputs) + len(subject.outputs)) ** 2)
-    for start in range(0, len(asked), size):
-        few = asked[start : start + size]
+    for start in range(0, len(numbers), size):
+        few = numbers[start : start + size]
         with torch.no_grad(), still(subject.model), record(subject.model, look.tap, heads=few, examples=[0]) as records:
             found_O = scores(subject)
         yield found_O, records
 
 
-def by_head(subject: Subject, look: Look, asked: list[int]) -> list[Float[Tensor, "Q K"]]:
+def by_head(subject: Subject, look: Look, numbers: list[int]) -> list[Float[Tensor, "Q K"]]:
     """The weights of some heads of one layer, each for itself."""
-    return [one for _, records in looked(subject, look, asked) for one in in_turn(records, look.tap)]
+    return [one for _, records in looked(subject, look, numbers) for one in in_turn(records, look.tap)]
 
 
 class Maps:
@@ -212,9 +211,12 @@ def rows(subject: Subject, look: Look, found: Float[Tensor, "Q K"]) -> Float[Ten
 
 def picture(subject: Subject, look: Look, found: Float[Tensor, "Q K"]) -> tuple[Axis, Axis, Float[Tensor, "R C"]]:
     """A map with the axes it is of."""
-    asking = subject.inputs if look.queries == "inputs" else subject.outputs
-    asked = subject.inputs if look.keys == "inputs" else behind(subject.outputs)
-    return asking, asked, rows(subject, look, found)[:, : len(asked)]
+    asking, columns = subject.inputs if look.queries == "inputs" else subject.outputs, asked(subject, look)
+    return asking, columns, rows(subject, look, found)[:, : len(columns)]
+
+
+def asked(subject: Subject, look: Look) -> Axis:
+    return subject.inputs if look.keys == "inputs" else behind(subject.outputs)
 
 
 def behind(outputs: Axis) -> Axis:

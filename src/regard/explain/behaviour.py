@@ -163,9 +163,11 @@ def _share(weights: Float[Tensor, "H Q K"], cells: Bool[Tensor, "Q K"] | None, n
 
 
 def _evenly(weights: Float[Tensor, "H Q K"]) -> Float[Tensor, "H Q K"]:
-    """Each row spread evenly over the keys that any head looks at."""
-    seen_QK = (weights > 0).any(0).to(weights.dtype)
-    return (seen_QK / seen_QK.sum(-1, keepdim=True).clamp(min=1)).expand_as(weights)
+    """Each row spread evenly over the keys it may see: all, or where no head ever looks ahead, none ahead."""
+    open_QK = torch.ones_like(weights[0])
+    if weights.shape[1] == weights.shape[2] and not weights.triu(1).any():
+        open_QK = open_QK.tril()
+    return (open_QK / open_QK.sum(-1, keepdim=True)).expand_as(weights)
 
 
 def _profile(weights: Float[Tensor, "H Q K"], look: Look) -> Float[np.ndarray, "H F"]:

@@ -13,6 +13,7 @@ from regard.config import Settings
 from regard.explain.asking import (
     Kind,
     Side,
+    asked,
     attentive,
     chosen,
     differentiable,
@@ -25,7 +26,7 @@ from regard.explain.asking import (
     still,
 )
 from regard.explain.attribution import Attribution
-from regard.explain.paths import Blend, composed, steps
+from regard.explain.paths import Blend, composed, in_shares, steps
 from regard.explain.subject import Look, Subject
 from regard.explain.weights import plain
 
@@ -40,19 +41,25 @@ class AttentionGradientSettings(Settings):
     queries: Side | None = None
 
 
+@torch.inference_mode(False)
 def attention_gradient(subject: Subject, settings: AttentionGradientSettings) -> Attribution:
-    """mean_h max(0, A * d log p / d A), added up through the layers   (Chefer et al. 2021)."""
+    """mean_h max(0, A * d log p / d A), followed through the layers   (Chefer et al. 2021).
+
+    Rows are taken for shares there: beside a whole residual, gradients of a model that is sure of itself would count
+    for nothing. One layer alone is given as it is.
+    """
     refuse_empty(subject)
     looks = list(attentive(subject))
     if settings.layer != "all":
         looks = chosen(stack(subject, settings.kind, settings.queries), settings.layer)
     with differentiable(subject.model), held(subject.model, [look.tap for look in looks]) as weights:
         scores_O = scores(subject)
-        found = [_of_output(subject, looks, weights, scores_O, output) for output in range(len(subject.outputs))]
+        each = range(len(subject.outputs))
+        found = [_of_output(subject, settings.layer, looks, weights, scores_O[output], output) for output in each]
     return Attribution(
         method="attention_gradient",
         outputs=subject.outputs,
-        inputs=subject.inputs,
+        inputs=subject.inputs if settings.layer == "all" else asked(subject, looks[0]),
         weights=plain(torch.stack(found)),
         source=f"{len(looks)} of {len(subject.looks)} layers, mean of heads",
         check={"score": distance(subject, scores_O)},
@@ -96,19 +103,24 @@ def _keeping(kept: list[Tensor]) -> Callable[[Tensor], Tensor]:
 
 
 def _of_output(
-    subject: Subject, looks: Sequence[Look], weights: dict[str, list[Tensor]], scores_O: Tensor, output: int
-) -> Float[Tensor, " S"]:
+    subject: Subject,
+    layer: int | str,
+    looks: Sequence[Look],
+    weights: dict[str, list[Tensor]],
+    score: Float[Tensor, ""],
+    output: int,
+) -> Float[Tensor, " C"]:
     """What each input counts for one output."""
     flat = [one for look in looks for one in weights[look.tap]]
-    gradients = torch.autograd.grad(scores_O[output], flat, retain_graph=True, allow_unused=True)
+    gradients = torch.autograd.grad(score, flat, retain_graph=True, allow_unused=True)
     in_order = iter(gradients)
     maps = {look.tap: relevant(weights[look.tap], [next(in_order) for _ in weights[look.tap]]) for look in looks}
-    if len(looks) == len(subject.looks):
-        return composed(subject, steps(subject, lambda look: maps[look.tap], Blend(added=True)))[output]
-    return _of_layer(subject, looks[0], maps[looks[0].tap], output)
+    if layer != "all":
+        return _of_layer(subject, looks[0], maps[looks[0].tap], output)
+    return composed(subject, steps(subject, lambda look: in_shares(maps[look.tap]), Blend()))[output]
 
 
-def _of_layer(subject: Subject, look: Look, found: Float[Tensor, "Q K"], output: int) -> Float[Tensor, " S"]:
+def _of_layer(subject: Subject, look: Look, found: Float[Tensor, "Q K"], output: int) -> Float[Tensor, " C"]:
     """One layer's map for one output: its own row, or all rows where inputs look at each other."""
     row_K = found.sum(0) if look.queries == "inputs" else rows(subject, look, found)[output]
-    return row_K[: len(subject.inputs)]
+    return row_K[: len(asked(subject, look))]

@@ -1,7 +1,7 @@
 """Which heads matter: what is lost without each, and how much each output hangs on it."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention import replace
-from regard.errors import RequestError
-from regard.explain.asking import around, attentive, beside, differentiable, heads, scores, still
+from regard.errors import ModelError, RequestError
+from regard.explain.asking import MANY_PIECES, around, attentive, beside, differentiable, heads, scores, still
 from regard.explain.gradients import held
 from regard.explain.subject import Look, Subject
 
@@ -73,21 +73,25 @@ def silenced(subject: Subject, look: Look, numbers: Sequence[int]) -> Iterator[N
         quiet_H[list(numbers)] = True
         return tensor.masked_fill(quiet_H[:, None, None], 0.0)
 
-    # An output that weighs values for itself never sees the context.
-    tap = look.tap if around(subject, look).answer.explicit else beside(look, "context")
-    with replace(subject.model, tap, silence):
+    with replace(subject.model, spoken(subject, look), silence):
         yield
 
 
+def spoken(subject: Subject, look: Look) -> str:
+    """The tap of what each head puts out; an output that weighs values for itself never sees the context."""
+    return look.tap if around(subject, look).answer.explicit else beside(look, "context")
+
+
 def by_ablation(subjects: Sequence[Subject]) -> HeadTable:
-    """How far log p falls, the mean over outputs, when a head puts out nothing   (Michel et al. 2019, 3.2)."""
+    """How far log p falls, the mean over outputs, when a head puts out nothing   (Michel et al. 2019)."""
     every = all_heads(subjects)
-    falls = np.array([[_falls(subject, head) for head in every] for subject in subjects], dtype=np.float64)
+    falls = np.array([_falls(subject, every) for subject in subjects], dtype=np.float64)
     return HeadTable(every, ("fall",), falls.mean(0)[:, None])
 
 
+@torch.inference_mode(False)
 def by_gradient(subjects: Sequence[Subject]) -> HeadTable:
-    """E |context_h . d log p / d context_h|, of all outputs together   (Michel et al. 2019, eq. 2)."""
+    """E |context_h . d log p / d context_h|, of all outputs together   (Michel et al. 2019)."""
     every = all_heads(subjects)
     found = np.array([_sensitivities(subject) for subject in subjects], dtype=np.float64)
     return HeadTable(every, ("sensitivity",), found.mean(0)[:, None])
@@ -104,16 +108,38 @@ def all_heads(subjects: Sequence[Subject]) -> tuple[Head, ...]:
 
 
 @torch.no_grad()
-def _falls(subject: Subject, head: Head) -> float:
+def _falls(subject: Subject, every: Sequence[Head]) -> list[float]:
+    """What each head is missed by, many heads in one pass: each version of the text has another one silent."""
+    size, falls = max(1, MANY_PIECES // len(subject.pieces)), []
     with still(subject.model):
         whole_O = scores(subject)
-        with silenced(subject, head.look, [head.number]):
-            return float((whole_O - scores(subject)).mean())
+        for start in range(0, len(every), size):
+            few = every[start : start + size]
+            with ExitStack() as quiet:
+                for look in subject.looks:
+                    quiet.enter_context(replace(subject.model, spoken(subject, look), _silencing(few, look)))
+                without_NO = subject.scores(subject.pieces.expand(len(few), -1))
+            falls += (whole_O - without_NO).mean(-1).tolist()
+    return falls
+
+
+def _silencing(few: Sequence[Head], look: Look) -> Callable[[Tensor], Tensor]:
+    """In version n, head few[n] puts out nothing, if it is one of this layer."""
+
+    def silence(tensor: Float[Tensor, "N H Q X"]) -> Float[Tensor, "N H Q X"]:
+        if len(tensor) != len(few):
+            raise ModelError(f"{len(few)} versions were to be scored at once, and {len(tensor)} were.")
+        quiet_NH = torch.zeros(tensor.shape[:2], dtype=torch.bool, device=tensor.device)
+        for version, head in enumerate(few):
+            if head.look == look:
+                quiet_NH[version, head.number] = True
+        return tensor.masked_fill(quiet_NH[:, :, None, None], 0.0)
+
+    return silence
 
 
 def _sensitivities(subject: Subject) -> list[float]:
-    looks = subject.looks
-    taps = [look.tap if around(subject, look).answer.explicit else beside(look, "context") for look in looks]
+    taps = [spoken(subject, look) for look in subject.looks]
     with differentiable(subject.model), held(subject.model, taps) as contexts:
         total = scores(subject).sum()
         flat = [one for tap in taps for one in contexts[tap]]

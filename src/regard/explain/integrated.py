@@ -40,6 +40,7 @@ class IntegratedSettings(Settings):
     tolerance: Annotated[float, Field(gt=0)] = 0.01
 
 
+@torch.inference_mode(False)
 def input_gradient(subject: Subject, settings: InputGradientSettings) -> Attribution:
     """sum_d x_d * d log p / d x_d, x an input's embedding   (Denil et al. 2014)."""
     refuse_empty(subject)
@@ -48,6 +49,7 @@ def input_gradient(subject: Subject, settings: InputGradientSettings) -> Attribu
     return _attribution(subject, "input_gradient", found_OS, "embeddings", {}, GRADIENT_CAVEAT)
 
 
+@torch.inference_mode(False)
 def integrated_gradients(subject: Subject, settings: IntegratedSettings) -> Attribution:
     """(x - b) * integral_0^1 d log p / d x (b + a (x - b)) da   (Sundararajan et al. 2017)."""
     refuse_empty(subject)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from regard.config import Settings
 from regard.errors import RequestError, unknown
-from regard.explain import flow, gradients, integrated, norms, rollout, weights, zeroing
+from regard.explain import flow, gradients, integrated, lime, norms, occlusion, rollout, shapley, weights, zeroing
 from regard.explain.attribution import Attribution
 from regard.explain.subject import Subject
 
@@ -42,6 +42,9 @@ METHODS: dict[str, Method] = {
     "integrated_gradients": Method(
         integrated.integrated_gradients, integrated.IntegratedSettings, integrated.INTEGRATED_CAVEAT, "gradients"
     ),
+    "occlusion": Method(occlusion.occlusion, occlusion.OcclusionSettings, occlusion.CAVEAT, "scores"),
+    "lime": Method(lime.lime, lime.LimeSettings, lime.CAVEAT, "scores"),
+    "shapley": Method(shapley.shapley, shapley.ShapleySettings, shapley.CAVEAT, "scores"),
 }
 
 

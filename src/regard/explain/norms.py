@@ -1,6 +1,6 @@
 """Attention by the size of what it moves: a large weight on a small value moves little."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import torch
@@ -16,9 +16,9 @@ from regard.explain.asking import (
     Side,
     around,
     beside,
-    by_head,
     chosen,
     heads,
+    in_turn,
     mechanism,
     picture,
     probabilities,
@@ -28,7 +28,7 @@ from regard.explain.asking import (
     still,
 )
 from regard.explain.attribution import Attribution
-from regard.explain.paths import Blend, composed, refuse_single, steps
+from regard.explain.paths import Blend, composed, followed, in_shares, refuse_single, steps
 from regard.explain.rollout import Share
 from regard.explain.subject import Look, Subject
 from regard.explain.weights import plain
@@ -37,28 +37,32 @@ CAVEAT = "Sizes tell how much was moved, not whether what follows makes use of i
 
 
 class NormsSettings(Settings):
-    """One layer, or all of them followed by rollout; one head, or the sum of what all heads move."""
+    """One layer, or all of them followed by rollout: the latter wherever there is self-attention, if none is named.
+
+    One head, or the sum of what all heads move.
+    """
 
     kind: Kind | None = None
     queries: Side | None = None
-    layer: int | Literal["all"] = -1
+    layer: int | Literal["all"] | None = None
     head: int | Literal["sum"] = "sum"
     residual: Share = 0.5
 
 
 def norms(subject: Subject, settings: NormsSettings) -> Attribution:
-    """|sum_h A_h[q, k] W_o v_h[k]|   (Kobayashi et al. 2020, eq. 4)."""
+    """|sum_h A_h[q, k] W_o v_h[k]|   (Kobayashi et al. 2020)."""
     refuse_empty(subject)
-    if settings.layer == "all":
+    layer = followed(subject) if settings.layer is None else settings.layer
+    if layer == "all":
         refuse_single(subject, "norms with layer = 'all'")
         blend = Blend(settings.residual, settings.residual)
         found = composed(subject, steps(subject, lambda look: in_shares(moved(subject, look, settings.head)), blend))
         outputs, inputs, told = subject.outputs, subject.inputs, f"all layers, residual {settings.residual}"
     else:
         looks = stack(subject, settings.kind, settings.queries)
-        (look,) = chosen(looks, settings.layer)
+        (look,) = chosen(looks, layer)
         outputs, inputs, found = picture(subject, look, moved(subject, look, settings.head))
-        told = f"{look.kind}-attention, layer {settings.layer % len(looks)} of {len(looks)}"
+        told = f"{look.kind}-attention, layer {layer % len(looks)} of {len(looks)}"
     with torch.no_grad(), still(subject.model):
         likely = probabilities(scores(subject))
     return Attribution(
@@ -76,22 +80,36 @@ def norms(subject: Subject, settings: NormsSettings) -> Attribution:
 def moved(subject: Subject, look: Look, head: int | str) -> Float[Tensor, "Q K"]:
     """The length of what each key gives each query, for one head or the sum of all."""
     _refuse(subject, look)
-    asked = heads(subject, look, head)
-    with still(subject.model), record(subject.model, beside(look, "values"), examples=[0]) as values:
+    asked, values, context = heads(subject, look, head), beside(look, "values"), beside(look, "context")
+    with still(subject.model), record(subject.model, values, context, examples=[0]) as seen:
         scores(subject)
-    return _lengths(by_head(subject, look, asked), _given(subject, look, values)[asked])
+        given_HKD = _given(subject, look, [entry for entry in seen if entry.name == values])[asked]
+        calls = [entry.tensor.shape[2] for entry in seen if entry.name == context]
+    maps = (_some(subject, look, asked, rows) for rows in _few(calls, len(asked) * given_HKD.shape[1]))
+    return torch.cat([_lengths(weights_HQK, given_HKD) for weights_HQK in maps])
 
 
-def in_shares(found: Float[Tensor, "Q K"]) -> Float[Tensor, "Q K"]:
-    """Rows that sum to one; zero where there is nothing."""
-    return found / found.sum(-1, keepdim=True).clamp(min=torch.finfo(found.dtype).tiny)
+def _some(subject: Subject, look: Look, asked: Sequence[int], rows: Sequence[int] | None) -> Float[Tensor, "H Q K"]:
+    """The weights of some rows, all heads of them."""
+    with still(subject.model), record(subject.model, look.tap, heads=asked, rows=rows, examples=[0]) as seen:
+        scores(subject)
+    return in_turn(seen, look.tap)
 
 
-def _lengths(weights: Sequence[Float[Tensor, "Q K"]], given: Float[Tensor, "H K D"]) -> Float[Tensor, "Q K"]:
+def _few(calls: Sequence[int], row: int) -> Iterator[Sequence[int] | None]:
+    """The rows of a layer that answers all at once, as many as one pass may hold; a decoder's steps all together."""
+    if len(calls) > 1:
+        yield None
+        return
+    size = max(1, MANY_WEIGHTS // row)
+    for start in range(0, calls[0], size):
+        yield range(start, min(start + size, calls[0]))
+
+
+def _lengths(weights: Float[Tensor, "H Q K"], given: Float[Tensor, "H K D"]) -> Float[Tensor, "Q K"]:
     """|sum_h weight_h given_h|, a few queries at a time: no vector of every pair is kept."""
     size = max(1, MANY_WEIGHTS // (given.shape[1] * given.shape[2]))
-    few = zip(*(one.split(size) for one in weights), strict=True)
-    return torch.cat([torch.einsum("hqk,hkd->qkd", torch.stack(rows), given).norm(dim=-1) for rows in few])
+    return torch.cat([torch.einsum("hqk,hkd->qkd", few, given).norm(dim=-1) for few in weights.split(size, dim=1)])
 
 
 def _given(subject: Subject, look: Look, values: Sequence[Record]) -> Float[Tensor, "H K D"]:

@@ -26,19 +26,14 @@ class Placed(Protocol):
 
 @dataclass(frozen=True)
 class Blend:
-    """How a layer's map meets what passes by it on the residual.
-
-    `kept` is the residual's share in self-attention, `crossed` in cross-attention; rows then sum to one. `added` puts
-    the whole residual beside the whole map instead.
-    """
+    """How much of a layer's output passes by it on the residual: `kept` in self-attention, `crossed` in crossing."""
 
     kept: float = 0.5
     crossed: float = 0.5
-    added: bool = False
 
     def shares(self, look: Look) -> tuple[float, float]:
         kept = self.kept if look.kind == "self" else self.crossed
-        return (1.0, 1.0) if self.added else (kept, 1.0 - kept)
+        return kept, 1.0 - kept
 
 
 @dataclass(frozen=True)
@@ -68,9 +63,14 @@ class Step:
         return none_QS.fill_diagonal_(1.0) if self.stream == "text" else none_QS
 
 
+def followed(subject: Subject) -> Literal["all", -1]:
+    """All layers where there are several to be followed through, else the last."""
+    return "all" if any(look.kind == "self" for look in attentive(subject)) else -1
+
+
 def refuse_single(subject: Subject, method: str) -> None:
     """One attention over states that no attention made has nothing to be followed through."""
-    if not any(look.kind == "self" for look in attentive(subject)):
+    if followed(subject) != "all":
         raise RequestError(
             f"{method} follows attention through layers of self-attention, and this model has none; "
             "use weights, attention_gradient or integrated_gradients."
@@ -104,6 +104,11 @@ def composed(subject: Subject, layers: Iterable[Step]) -> Float[Tensor, "O S"]:
     return written[-len(subject.outputs) :, : len(subject.inputs)]
 
 
+def in_shares(found: Float[Tensor, "Q K"]) -> Float[Tensor, "Q K"]:
+    """Rows that sum to one; zero where there is nothing."""
+    return found / found.sum(-1, keepdim=True).clamp(min=torch.finfo(found.dtype).tiny)
+
+
 def layerwise(subject: Subject) -> bool:
     """Whether each layer of the decoder reads the same layer of the encoder, and not the last."""
     return isinstance(subject.model, Transformer) and subject.model.settings.cross == "layerwise"
@@ -129,11 +134,11 @@ def _step(subject: Subject, look: Look, found: Float[Tensor, "Q K"], blend: Blen
     stay_QQ = kept * torch.eye(len(found), dtype=found.dtype, device=found.device)
     stream = _stream(look, found)
     if look.keys == "outputs" or stream != "outputs":
-        own, _ = _summed(stay_QQ + given * found, None, blend)
+        own, _ = _summed(stay_QQ + given * found, None)
         return Step(stream, own)
     # Beyond the inputs stand the outputs before, where a decoder attends to both in one go.
     before_QQ, crossed_QS = given * found[:, size:], given * found[:, :size]
-    own, crossed = _summed(stay_QQ + before_QQ if before_QQ.shape[1] else stay_QQ, crossed_QS, blend)
+    own, crossed = _summed(stay_QQ + before_QQ if before_QQ.shape[1] else stay_QQ, crossed_QS)
     return Step("outputs", own, crossed, look.layer if layerwise(subject) else -1)
 
 
@@ -145,11 +150,9 @@ def _stream(look: Look, found: Float[Tensor, "Q K"]) -> Literal["inputs", "outpu
 
 
 def _summed(
-    own: Float[Tensor, "Q Q"], other: Float[Tensor, "Q S"] | None, blend: Blend
+    own: Float[Tensor, "Q Q"], other: Float[Tensor, "Q S"] | None
 ) -> tuple[Float[Tensor, "Q Q"], Float[Tensor, "Q S"] | None]:
     """Rows that sum to one over both parts; one with nothing in it stays where it is."""
-    if blend.added:
-        return own, other
     total_Q1 = own.sum(-1, keepdim=True) + (0.0 if other is None else other.sum(-1, keepdim=True))
     dead_Q1, total_Q1 = total_Q1 <= 0, total_Q1.clamp(min=torch.finfo(own.dtype).tiny)
     own = torch.where(dead_Q1, torch.eye(len(own), dtype=own.dtype, device=own.device), own / total_Q1)

@@ -19,7 +19,7 @@ class WeightsSettings(Choice):
 
 
 def weights(subject: Subject, settings: WeightsSettings) -> Attribution:
-    """weights[o, i] = what output o's query put on input i   (Bahdanau et al. 2015, 3.2)."""
+    """weights[o, i] = what output o's query put on input i   (Bahdanau et al. 2015)."""
     refuse_empty(subject)
     looks = stack(subject, settings.kind, settings.queries)
     maps = Maps(subject, settings.head)

@@ -16,7 +16,6 @@ from regard.explain.asking import (
     MANY_PIECES,
     Kind,
     Side,
-    attentive,
     beside,
     chosen,
     picture,
@@ -27,8 +26,7 @@ from regard.explain.asking import (
     still,
 )
 from regard.explain.attribution import Attribution
-from regard.explain.norms import in_shares
-from regard.explain.paths import Blend, composed, refuse_single, steps
+from regard.explain.paths import Blend, composed, followed, in_shares, refuse_single, steps
 from regard.explain.subject import Look, Subject
 from regard.explain.weights import plain
 
@@ -46,9 +44,7 @@ class ZeroingSettings(Settings):
 def value_zeroing(subject: Subject, settings: ZeroingSettings) -> Attribution:
     """1 - cos(x_q, x_q without value k), x the layer's output   (Mohebbi et al. 2023)."""
     refuse_empty(subject)
-    layer = settings.layer
-    if layer is None:
-        layer = "all" if any(look.kind == "self" for look in attentive(subject)) else -1
+    layer = followed(subject) if settings.layer is None else settings.layer
     if layer == "all":
         refuse_single(subject, "value_zeroing with layer = 'all'")
         # A layer's output has its residual in it, and so has the distance; only what crosses has a stream of its own.

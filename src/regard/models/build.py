@@ -5,6 +5,7 @@ from typing import Any
 
 from torch import nn
 
+from regard.attention.pruning import prune
 from regard.errors import ConfigError, unknown
 from regard.models.convolutional import ConvolutionalSequence
 from regard.models.encoders import ENCODERS
@@ -30,6 +31,7 @@ def encoder(name: str, settings: Mapping[str, Any], vocabulary: int, beside: int
         chosen = chosen.model_copy(update={"embedding": embedding})
     kind: Any = ENCODERS[name]
     made: nn.Module = kind(chosen, vocabulary)
+    prune(made, getattr(chosen, "kept", {}))
     return made
 
 
@@ -45,6 +47,7 @@ def build(name: str, settings: Mapping[str, Any], vocabulary: Vocabulary) -> nn.
     """The model of that name from plain settings, every mistake in them told."""
     chosen = read(name, settings)
     made: nn.Module = MODELS[name](chosen, vocabulary)
+    prune(made, getattr(chosen, "kept", {}))
     return made
 
 

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
-from pydantic import PositiveInt
+from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
 from regard.attention import (
@@ -45,6 +45,8 @@ class StackSettings(BlockSettings):
     embedding: EmbeddingSettings = EmbeddingSettings()
     # None: after the last block where norms stand before, nowhere where they stand after.
     final_norm: bool | None = None
+    # The heads that pruning has left of an attention, by its place in what is built: {"decoder.blocks.0.cross" = [1]}.
+    kept: dict[str, tuple[int, ...]] = Field(default={})
 
 
 class TransformerSettings(StackSettings):
