@@ -76,7 +76,8 @@ def test_every_method_explains_or_says_in_a_sentence_why_not(model: Pipeline, na
     try:
         found = model.explain(row(model), name, changes=QUICK.get(name, ()))
     except RequestError as error:
-        assert "\n" not in str(error)
+        told = str(error)
+        assert "\n" not in told, told
         return
     assert found.weights.shape == (len(found.outputs), len(found.inputs))
     assert np.isfinite(found.weights).all()
@@ -101,5 +102,5 @@ def test_nothing_to_explain_is_one_sentence(model: Pipeline) -> None:
 def test_what_does_not_exist_is_told(model: Pipeline) -> None:
     with pytest.raises(RegardError, match="weights"):
         model.explain(row(model), "wieghts")
-    with pytest.raises(RegardError, match="layer|attention|Method"):
+    with pytest.raises(RegardError, match=r"layer|attention|Method"):
         model.explain(row(model), "weights", changes=["layer=77"])

@@ -104,3 +104,74 @@ def test_a_folder_that_lacks_a_file_is_refused_in_a_sentence(bert: Path, missing
 def test_a_task_the_model_cannot_do_is_refused(bert: Path) -> None:
     with pytest.raises(ConfigError, match="embedding"):
         from_huggingface(bert, "translation")
+
+
+def sequence(kind: str, folder: Path) -> tuple[Path, transformers.PreTrainedModel]:
+    """A toy encoder-decoder in a folder, with the tokenizer above, and the model itself."""
+    torch.manual_seed(3)
+    sizes = {
+        "vocab_size": len(WORDS),
+        "d_model": 16,
+        "encoder_layers": 1,
+        "decoder_layers": 1,
+        "encoder_attention_heads": 2,
+        "decoder_attention_heads": 2,
+        "encoder_ffn_dim": 32,
+        "decoder_ffn_dim": 32,
+        "max_position_embeddings": 32,
+        "pad_token_id": 0,
+        "bos_token_id": 2,
+        "eos_token_id": 3,
+        "decoder_start_token_id": 3 if kind == "bart" else 0,
+        "forced_eos_token_id": None,
+    }
+    names = {"marian": ("MarianConfig", "MarianMTModel"), "bart": ("BartConfig", "BartForConditionalGeneration")}
+    config, model = (getattr(transformers, name) for name in names[kind])
+    made = model(config(**sizes)).eval()
+    with torch.no_grad():
+        # Marian's sinusoids are parameters that never learn.
+        for parameter in (each for each in made.parameters() if each.requires_grad):
+            parameter.add_(0.5 * torch.randn_like(parameter))
+    made.save_pretrained(folder)
+    write_tokenizer(folder)
+    return folder, made
+
+
+@pytest.mark.parametrize("kind", ["marian", "bart"])
+def test_an_imported_encoder_decoder_writes_what_transformers_writes(kind: str, tmp_path: Path) -> None:
+    folder, theirs = sequence(kind, tmp_path / kind)
+    ours = from_huggingface(folder).with_settings(
+        "search.method=greedy", "search.longest_factor=0", "search.longest_extra=6"
+    )
+    cut = transformers.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"), pad_token="[PAD]")
+    # What opens a text may be written, as BART does.
+    banned = [[0], [1], [4]]
+    for line in ("the dog runs .", "a cat"):
+        given = cut(line, return_tensors="pt")
+        with torch.inference_mode():
+            ids = theirs.generate(
+                given["input_ids"], num_beams=1, do_sample=False, max_new_tokens=6, bad_words_ids=banned
+            )[0]
+        (found,) = ours.predict([line])
+        expected = [token for token in ids.tolist()[1:] if token not in (0, 2, 3)]
+        assert [WORDS.index(piece) for piece in found.pieces if piece not in WORDS[:5]] == expected
+
+
+def test_an_imported_decoder_goes_on_as_transformers_does(tmp_path: Path) -> None:
+    torch.manual_seed(4)
+    config = transformers.GPT2Config(
+        vocab_size=len(WORDS), n_embd=16, n_layer=1, n_head=2, n_positions=24, bos_token_id=2, eos_token_id=3
+    )
+    theirs = transformers.GPT2LMHeadModel(config).eval()
+    theirs.save_pretrained(tmp_path / "gpt2")
+    write_tokenizer(tmp_path / "gpt2")
+    ours = from_huggingface(tmp_path / "gpt2")
+    assert ours.recipe.predict.longest == 24
+    found = ours.with_settings("search.method=greedy", "predict.pieces=5", "predict.begin=false").predict(["the dog"])
+    ids = [WORDS.index(word) for word in ("the", "dog")]
+    with torch.inference_mode():
+        written = theirs.generate(
+            torch.tensor([ids]), max_new_tokens=5, do_sample=False, bad_words_ids=[[0], [1], [2], [4]], pad_token_id=0
+        )[0].tolist()[2:]
+    expected = [WORDS[token] for token in written if token != 3]
+    assert list(found[0].pieces) == expected

@@ -89,7 +89,7 @@ def test_a_bundle_that_came_from_a_start_loads_without_it(start: Path, tmp_path:
 
 @pytest.mark.parametrize("wrong", ["nowhere", "."])
 def test_a_start_that_is_no_bundle_is_one_sentence(wrong: str, tmp_path: Path) -> None:
-    with pytest.raises(RegardError, match="bundle|folder"):
+    with pytest.raises(RegardError, match=r"bundle|folder"):
         begun(table(tmp_path, TWO), tmp_path / wrong, tmp_path)
 
 

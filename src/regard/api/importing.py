@@ -11,8 +11,10 @@ from regard.api import recipes
 from regard.api.pipeline import Pipeline
 from regard.convert import gguf, huggingface
 from regard.convert.huggingface import Imported
+from regard.convert.huggingface.folder import config
 from regard.errors import ConfigError, DataError, RegardError, unknown
 from regard.files import shown
+from regard.models import Vocabulary
 from regard.nn.parameters import fill, named
 from regard.tasks import TASKS
 from regard.text import ForeignTokenizer, read_template, read_tokenizer, recognized
@@ -40,13 +42,16 @@ def from_huggingface(folder: Path, task: str = "") -> Pipeline:
     if chosen == "embedding":
         settings["head"] = _pooling(folder)
     facts = {"from": "huggingface", "architecture": found.architecture, "left": list(found.left)}
-    return _pipeline(chosen, settings, read_tokenizer(folder), _parameters(found, chosen), facts)
+    tokenizer = read_tokenizer(folder)
+    if isinstance(found.vocabulary, Vocabulary):
+        tokenizer = tokenizer.beginning(found.vocabulary.begin, found.vocabulary.end)
+    return _pipeline(chosen, settings, tokenizer, _parameters(found, chosen), facts)
 
 
 def from_gguf(path: Path) -> Pipeline:
     """The Llama-type model in a GGUF file, its parameters dequantized."""
     found = gguf.read(path)
-    predict = _chat(found.template, found.tokenizer)
+    predict = {**_chat(found.template, found.tokenizer), **({"longest": found.length} if found.length else {})}
     settings = {"model": {"name": "transformer_language", **found.settings.plain()}, "predict": predict}
     facts = {"from": "gguf", "architecture": found.architecture}
     return _pipeline("language", settings, found.tokenizer, named(found.model), facts)
@@ -90,10 +95,12 @@ def _parameters(found: Imported, task: str) -> dict[str, Tensor]:
 def _predict(found: Imported, task: str, folder: Path) -> dict[str, Any]:
     """How far the model can read, and how it is talked to."""
     position = found.settings.position
-    longest = position.options.get("length") if position.name == "learned" else None
+    told = config(folder).get("max_position_embeddings")
+    longest = position.options.get("length") if position.name == "learned" else told
+    room = {"longest": int(longest)} if isinstance(longest, int) and longest > 0 else {}
     if task in DECODER:
-        return _chat(read_template(folder), read_tokenizer(folder))
-    return {"longest": int(longest)} if longest else {}
+        return {**_chat(read_template(folder), read_tokenizer(folder)), **room}
+    return room
 
 
 def _chat(template: str | None, tokenizer: ForeignTokenizer) -> dict[str, Any]:
@@ -117,6 +124,10 @@ def _pooling(folder: Path) -> dict[str, Any]:
         modules = (folder / "modules.json").read_text("utf-8") if (folder / "modules.json").exists() else ""
     except (OSError, ValueError) as error:
         raise DataError(f"{shown(path)} cannot be read: {error}.") from None
-    modes = {"mean": "pooling_mode_mean_tokens", "first": "pooling_mode_cls_token", "maximum": "pooling_mode_max_tokens"}
+    modes = {
+        "mean": "pooling_mode_mean_tokens",
+        "first": "pooling_mode_cls_token",
+        "maximum": "pooling_mode_max_tokens",
+    }
     how = next((ours for ours, theirs in modes.items() if told.get(theirs)), "mean")
     return {"pooling": {"how": how}, "unit": "Normalize" in modules}

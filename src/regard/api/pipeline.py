@@ -18,7 +18,7 @@ from regard.data import Corpus
 from regard.decode import Ensemble
 from regard.errors import ConfigError, DataError
 from regard.explain import Attribution
-from regard.explain.whatif import Cell, WhatIf
+from regard.explain.whatif import WhatIf
 from regard.metrics import Likelihood, Score, metric, score, score_likelihood
 from regard.nn.parameters import fill, named
 from regard.tasks import TASKS, Recipe, Result, Task
@@ -125,7 +125,7 @@ class Pipeline:
         source: Input | None = None,
         prefix: str | None = None,
         heads_off: Sequence[tuple[int | str, int]] = (),
-        cell: tuple[int | str, int, int, float] | Cell | None = None,
+        cell: Sequence[int | str | float | None] | None = None,
     ) -> WhatIf:
         """Before and after another source, a forced beginning, heads that are off, a cell of attention that is set."""
         return whatif.whatif(self, given, source, prefix, heads_off, cell)

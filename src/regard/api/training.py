@@ -4,7 +4,7 @@ A run's folder: recipe.toml, the tokenizers, `data` (prepared stores), `checkpoi
 log.jsonl, curve.png, and when it is done `bundle`. Everything but the recipe can be found or made again.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ FREE = (
     "data.test",
     "device",
 )
-GOLDEN = 5
+GOLDEN, PROMPT = 5, 400
 BEGUN = {"recipe.toml", "data", "log.jsonl"}
 
 
@@ -98,7 +98,7 @@ class Training:
         recipe = task.tuned(self.model.eval(), rows, recipe)
         made = Pipeline(recipe, task, self.model.eval(), self.facts(), {})
         scores = made.judged(rows, self.recipe.metrics).plain()
-        golden = [made.asked(row) for row in rows[:GOLDEN]]
+        golden = [_short(made.asked(row)) if task.inputs() == task.fields else made.asked(row) for row in rows[:GOLDEN]]
         made = Pipeline(made.recipe, made.task, made.model, made.facts, {"valid": scores}).with_golden(golden)
         made.save(self.folder / "bundle")
         train.draw(train.log.read(self.folder / "log.jsonl"), self.folder / "curve.png")
@@ -274,6 +274,11 @@ class Training:
             "threads": torch.get_num_threads(),
             "seconds": round(train.log.read(self.folder / "log.jsonl")[-1]["seconds"]),
         }
+
+
+def _short(row: Mapping[str, str]) -> dict[str, str]:
+    """The row as a prompt: a text that goes on by itself may be a whole book."""
+    return {name: text[:PROMPT] for name, text in row.items()}
 
 
 def _flat(values: Any, prefix: str = "") -> dict[str, Any]:

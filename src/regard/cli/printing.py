@@ -25,6 +25,7 @@ STATUSES = {
     "head": "read only at the head",
     "tail": "read only at the tail",
     "no answer": "without an answer",
+    "no mask": "without a mask to fill in",
     "empty": "empty",
 }
 Row: TypeAlias = Sequence[str]

@@ -71,7 +71,8 @@ def translated(task: Any, model: nn.Module, row: Any, recipe: Any, target: str |
     else:
         output = (sides.target.encode(target).ids, target)
     cut, opening = sides.source.encode(job.text), translating.opening
-    inputs = axis(job.text, cut, opening, named(sides.source, job.pieces[len(opening) + len(cut) :]))
+    framed = [*opening, *named(sides.source, sides.source.opening)]
+    inputs = axis(job.text, cut, framed, named(sides.source, job.pieces[len(framed) + len(cut) :]))
     return sequence(model, inputs, job.pieces, sides.target, output, blank(sides.source))
 
 

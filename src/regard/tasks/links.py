@@ -71,7 +71,8 @@ def attention(
         for source, _, one in outputs
     ]
     recorded = zip(_recorded(model, places, examples), examples, strict=True)
-    return [_inner(weights, len(opening), example) for weights, example in recorded]
+    before, after = len(opening) + len(sides.source.opening), len(sides.source.closing)
+    return [_inner(weights, before, after, example) for weights, example in recorded]
 
 
 def _recorded(model: Any, places: Sequence[str], examples: list[dict[str, Any]]) -> list[Float[np.ndarray, "T S"]]:
@@ -82,9 +83,11 @@ def _recorded(model: Any, places: Sequence[str], examples: list[dict[str, Any]])
     return list(torch.cat(layer(seen), 1).float().cpu().numpy())
 
 
-def _inner(weights: Float[np.ndarray, "T S"], opening: int, example: dict[str, Any]) -> Float[np.ndarray, "_ _"]:
-    """Without padding, ends and what was put before the source."""
-    return weights[: len(example["target"]) - 1, opening : len(example["source"]) - 1]
+def _inner(
+    weights: Float[np.ndarray, "T S"], before: int, after: int, example: dict[str, Any]
+) -> Float[np.ndarray, "_ _"]:
+    """Without padding, ends and what frames the source."""
+    return weights[: len(example["target"]) - 1, before : len(example["source"]) - after]
 
 
 def aligned(sides: Sides, output: Output, weights: Float[np.ndarray, "T S"]) -> Alignment:

@@ -97,12 +97,13 @@ class Sides:
 
     @property
     def banned(self) -> tuple[int, ...]:
-        """The pieces no output may hold: all that stand for something other than text, but for the end."""
-        return tuple(sorted(number for number in self.target.special if number != self.target.end))
+        """The pieces no output may hold: all that stand for something other than text, but for what frames it."""
+        return tuple(sorted(self.target.special - {self.target.end, *self.target.opening}))
 
     def read(self, encoded: Cut, opening: Sequence[str] = ()) -> list[int]:
-        """The pieces of a source as the model reads them, its end included."""
-        return [*(self.source.id(piece) for piece in opening), *encoded.ids, self.source.end]
+        """The pieces of a source as the model reads them, with what frames them."""
+        source = self.source
+        return [*(source.id(piece) for piece in opening), *source.opening, *encoded.ids, *source.closing]
 
 
 @dataclass(frozen=True)
@@ -113,8 +114,8 @@ class _Encode:
     def __call__(self, texts: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[Sequence[int]]]:
         (source, target), (read, written) = (self.sides.source, self.sides.target), self.sides.fields
         return {
-            read: [(*self.first, *e.ids, source.end) for e in source.encode_many(texts[read])],
-            written: [(*e.ids, target.end) for e in target.encode_many(texts[written])],
+            read: [(*self.first, *source.opening, *e.ids, *source.closing) for e in source.encode_many(texts[read])],
+            written: [(*target.opening, *e.ids, target.end) for e in target.encode_many(texts[written])],
         }
 
 

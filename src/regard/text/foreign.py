@@ -92,6 +92,10 @@ class ForeignTokenizer:
         values["added_tokens"] = [_marked(added, specials.ids) for added in _added(values, place)]
         return cls(StoredForeign(**specials.model_dump(), tokenizer=values), place)
 
+    def beginning(self, begin: int, end: int) -> Self:
+        """The same, for a model that begins and ends what it writes with these tokens."""
+        return type(self)(self._stored.model_copy(update={"begin": begin, "end": end}))
+
     def encode(self, text: str) -> Encoded:
         """The text in pieces; no special one is put before or after it, and none is made of what it spells."""
         return self.encode_many([text])[0]
