@@ -41,7 +41,7 @@ main()
 """
 
 
-COMMANDS = ["train", "predict", "evaluate", "compare", "preflight", "check", "inspect", "recipes", "demo"]
+COMMANDS = ["train", "predict", "evaluate", "compare", "explain", "audit", "preflight", "check", "inspect", "recipes", "demo", "import"]
 
 
 def test_help_names_the_commands() -> None:
