@@ -41,7 +41,20 @@ main()
 """
 
 
-COMMANDS = ["train", "predict", "evaluate", "compare", "explain", "audit", "preflight", "check", "inspect", "recipes", "demo", "import"]
+COMMANDS = [
+    "train",
+    "predict",
+    "evaluate",
+    "compare",
+    "explain",
+    "audit",
+    "preflight",
+    "check",
+    "inspect",
+    "recipes",
+    "demo",
+    "import",
+]
 
 
 def test_help_names_the_commands() -> None:
