@@ -150,3 +150,11 @@ def test_a_document_of_two_thousand_pieces_stays_under_300_megabytes(method: Cal
     watcher.join()
     assert found.weights.shape == (2000, 2000)
     assert peak - before < 300e6
+
+
+def test_one_layer_and_head_are_told_by_number_and_several_are_not() -> None:
+    toy = translator()
+    one = weights(toy, WeightsSettings(layer=-1, head=1))
+    assert (one.layer, one.head) == (1, 1)
+    several = weights(toy, WeightsSettings(layer="mean", head="max"))
+    assert (several.layer, several.head) == (None, None)

@@ -34,7 +34,14 @@ def weights(subject: Subject, settings: WeightsSettings) -> Attribution:
         check=maps.check,
         caveat=CAVEAT,
         probabilities=None if looks[0].queries == "inputs" else probabilities(maps.scores),
+        layer=_number(settings.layer, len(looks)),
+        head=_number(settings.head, len(heads(subject, looks[0], "mean"))),
     )
+
+
+def _number(asked: int | str, count: int) -> int | None:
+    """Which of so many, counted from 0; none where several are put together."""
+    return None if isinstance(asked, str) else asked % count
 
 
 def told(subject: Subject, looks: list[Look], settings: Choice) -> str:
