@@ -12,7 +12,8 @@ from regard.errors import DataError
 from regard.explain import heat
 from regard.files import count_lines, write_atomically
 from regard.starter import write_phrasebook
-from regard.tasks.links import attention, spans
+from regard.tasks.links import attention
+from regard.tasks.subjects import spans_of
 from regard.text.alignment import word_weights
 from regard.text.spans import words_of
 
@@ -90,7 +91,7 @@ def draw(model: Pipeline, text: str, path: Path) -> Path:
     found = translating.done(translating.work({"source": text}).jobs)[0]
     [weights] = attention(model.model, sides, (), [(text, found.text, found.hypotheses[0])])
     source = words_of(text, sides.source.encode(text).spans)
-    target = words_of(found.text, spans(sides, found.hypotheses[0].pieces, found.text))
+    target = words_of(found.text, spans_of(sides.target, found.hypotheses[0].pieces, found.text))
     grid = word_weights(weights, source, target)
     title = "What the model looks at: written downwards, read across"
     note = "Cross-attention, mean of the heads of the layer before the last; what went to the end sign is left out."

@@ -6,7 +6,6 @@ they pass their own check.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from regard.decode import Hypothesis
 from regard.errors import RequestError
 from regard.tasks.looking import layer
 from regard.tasks.sides import Sides, batch
+from regard.tasks.subjects import spans_of
 from regard.text.alignment import Link, links, pharaoh
 from regard.text.encoded import Span
 from regard.text.spans import Word, words_of
@@ -93,16 +93,8 @@ def _inner(
 def aligned(sides: Sides, output: Output, weights: Float[np.ndarray, "T S"]) -> Alignment:
     text, written, hypothesis = output
     source = words_of(text, sides.source.encode(text).spans)
-    target = words_of(written, spans(sides, hypothesis.pieces, written))
+    target = words_of(written, spans_of(sides.target, hypothesis.pieces, written))
     return Alignment(tuple(links(weights, source, target)), tuple(source), tuple(target))
-
-
-def spans(sides: Sides, pieces: Sequence[int], text: str) -> list[Span]:
-    """The characters each piece of an output gave."""
-    ends = [min(len(sides.target.decode(pieces[:count])), len(text)) for count in range(len(pieces) + 1)]
-    for place in range(1, len(ends)):
-        ends[place] = max(ends[place], ends[place - 1])
-    return list(pairwise(ends))
 
 
 def _moved(span: Span, by: int) -> Span:
