@@ -26,7 +26,7 @@ from regard.attention.places import At, Sizes
 from regard.attention.positions import POSITIONS, Position
 from regard.attention.scopes import SCOPES
 from regard.attention.scores import SCORES
-from regard.attention.taps import Check, Record, Tap, matching, record, replace, taps, variances
+from regard.attention.taps import Check, Record, Tap, matching, record, replace, taps, variances, watched
 
 __all__ = [
     "FREE",
@@ -72,5 +72,6 @@ __all__ = [
     "start",
     "taps",
     "variances",
+    "watched",
     "window",
 ]

@@ -1,6 +1,6 @@
 """What is attended to, prepared once; what was attended before; and what comes of attending."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -45,7 +45,7 @@ class Memory:
         """The memory of these rows, in this order."""
         real = None if self.real is None else self.real[rows]
         at = self.at[rows] if isinstance(self.at, Tensor) and self.at.shape[0] > 1 else self.at
-        return replace(self, keys=self.keys[rows], values=self.values[rows], real=real, at=at)
+        return Memory(self.keys.index_select(0, rows), self.values.index_select(0, rows), real, at)
 
     def _joined_real(self, new: "Memory") -> Bool[Tensor, "B K"] | None:
         if self.real is None and new.real is None:

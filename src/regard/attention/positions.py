@@ -6,7 +6,7 @@ same everywhere: the scheme adds nothing for it.
 """
 
 import math
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 import torch
@@ -78,10 +78,8 @@ class Sinusoidal(Position):
         self.width, self.base, self.layout = width, base, layout
 
     def embed(self, embedded: Float[Tensor, "B T D"], at: At) -> Float[Tensor, "B T D"]:
-        # In single precision the waves at position 500 would be off by 3e-5. Apple's GPU knows no better one.
-        exact = torch.float32 if embedded.device.type == "mps" else torch.float64
-        angles_BTD = positions(at, embedded.device)[..., None] * _rates(self.width, self.base, embedded.device, exact)
-        waves_BTD = _joined(angles_BTD.sin(), angles_BTD.cos(), self.layout).to(embedded.dtype)
+        make = _waves_of_one if _single(at) else _waves
+        waves_BTD = make(at, self.width, self.base, self.layout, embedded.device, embedded.dtype)
         if isinstance(at, Tensor):
             waves_BTD = waves_BTD * (at >= 0)[..., None]
         return embedded + waves_BTD
@@ -132,14 +130,11 @@ class Rotary(Position):
         self.base, self.layout = base, layout
 
     def rotate(self, vectors: Float[Tensor, "B H T E"], at: At) -> Float[Tensor, "B H T E"]:
-        # An unknown position is not turned, which is how position zero looks: where only one of two is known, the
-        # other one counts as zero.
-        known_B1T1 = positions(at, vectors.device).clamp(min=0)[:, None, :, None]
-        angles_B1TF = known_B1T1 * _rates(self.turned, self.base, vectors.device, torch.float32)
-        cos, sin = angles_B1TF.cos().to(vectors.dtype), angles_B1TF.sin().to(vectors.dtype)
+        make = _turns_of_one if _single(at) else _turns
+        cos, sin = make(at, self.turned, self.base, vectors.device, vectors.dtype)
         first, second = _split(vectors[..., : self.turned], self.layout)
         turned = _joined(first * cos - second * sin, first * sin + second * cos, self.layout)
-        return torch.cat([turned, vectors[..., self.turned :]], dim=-1)
+        return torch.cat([turned, vectors[..., self.turned :]], dim=-1) if self.turned < vectors.shape[-1] else turned
 
 
 class Alibi(Position):
@@ -248,6 +243,36 @@ def _rates(width: int, base: float, device: torch.device, exact: torch.dtype) ->
     1e-4 more.
     """
     return 1.0 / base ** (torch.arange(0, width, 2, dtype=exact, device=device) / width)
+
+
+def _waves(
+    at: At, width: int, base: float, layout: str, device: torch.device, dtype: torch.dtype
+) -> Float[Tensor, "#B T D"]:
+    # In single precision the waves at position 500 would be off by 3e-5. Apple's GPU knows no better one.
+    exact = torch.float32 if device.type == "mps" else torch.float64
+    angles_BTD = positions(at, device)[..., None] * _rates(width, base, device, exact)
+    return _joined(angles_BTD.sin(), angles_BTD.cos(), layout).to(dtype)
+
+
+def _turns(
+    at: At, width: int, base: float, device: torch.device, dtype: torch.dtype
+) -> tuple[Float[Tensor, "#B 1 T F"], Float[Tensor, "#B 1 T F"]]:
+    """Cosine and sine of every plane at these positions."""
+    # An unknown position is not turned, which is how position zero looks: where only one of two is known, the other one
+    # counts as zero.
+    known_B1T1 = positions(at, device).clamp(min=0)[:, None, :, None]
+    angles_B1TF = known_B1T1 * _rates(width, base, device, torch.float32)
+    return angles_B1TF.cos().to(dtype), angles_B1TF.sin().to(dtype)
+
+
+# Writing goes on from place to place, in every layer of every text the same ones. What is kept must be fit for
+# gradients too, whoever asks first.
+_waves_of_one = lru_cache(maxsize=4096)(torch.inference_mode(False)(_waves))
+_turns_of_one = lru_cache(maxsize=4096)(torch.inference_mode(False)(_turns))
+
+
+def _single(at: At) -> bool:
+    return isinstance(at, range) and len(at) == 1
 
 
 def _split(vectors: Tensor, layout: str) -> tuple[Tensor, Tensor]:

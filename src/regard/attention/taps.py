@@ -221,8 +221,18 @@ def _in_layers(found: dict[str, Tap], layers: Sequence[int]) -> dict[str, Tap]:
     return {name: found[name] for name, match in placed.items() if (match[1], int(match[2])) in wanted}
 
 
+# Who listens now, to any model.
+LISTENING: list[Watch] = []
+
+
+def watched() -> bool:
+    """Whether anybody watches or replaces anything: what goes around the taps must then go through them."""
+    return bool(LISTENING)
+
+
 @contextmanager
 def _watching(found: dict[str, Tap], watch: Watch) -> Iterator[None]:
+    LISTENING.append(watch)
     for name, tap in found.items():
         tap.name = name
         tap.watches.append(watch)
@@ -231,6 +241,7 @@ def _watching(found: dict[str, Tap], watch: Watch) -> Iterator[None]:
     finally:
         for tap in found.values():
             tap.watches.remove(watch)
+        LISTENING.remove(watch)
 
 
 def _cut(tensor: Tensor, axes: str, selection: Selection) -> Tensor:

@@ -16,6 +16,7 @@ from regard.nn.blocks import Depth, Past, Scene
 from regard.nn.dropout import Dropout
 from regard.nn.embeddings import Embedding, EmbeddingSettings
 from regard.nn.recurrent import Carry, Recurrent, RecurrentSettings
+from regard.nn.stepping import Ordinary, fits, ordinary
 
 NOWHERE = Part(name="none")
 
@@ -59,16 +60,24 @@ class TransformerLanguage(nn.Module):
         real = if_ragged(real)
         last_B, first_B = last_pieces(source, real, self.vocabulary.begin)
         if source.shape[1] == 1:
-            return Start(State(None, Generated(0, None)), first_B)
+            return Start(State(self._ordinary(), Generated(0, None)), first_B)
         before = None if real is None else real[:, 1:]
         pasts = self._decode(source[:, :-1], before, range(source.shape[1] - 1), None)[1]
-        return Start(State(None, Generated(source.shape[1] - 1 if real is None else last_B[:, None], pasts)), first_B)
+        at = source.shape[1] - 1 if real is None else last_B[:, None]
+        return Start(State(self._ordinary(), Generated(at, pasts)), first_B)
 
     def step(self, pieces: Int[Tensor, " R"], state: State) -> tuple[Float[Tensor, "R V"], State]:
         own: Generated = state.own
         at = range(own.at, own.at + 1) if isinstance(own.at, int) else own.at
-        decoded, pasts = self._decode(pieces[:, None], None, at, own.pasts)
-        return self.output.log_probabilities(decoded)[:, 0], State(None, Generated(own.at + 1, pasts))
+        if state.shared is not None and isinstance(at, range) and fits(own.pasts):
+            hidden_RD, pasts = state.shared.step(self.embedding(pieces[:, None], at)[:, 0], at, own.pasts)
+            decoded = Decoded(hidden_RD[:, None])
+        else:
+            decoded, pasts = self._decode(pieces[:, None], None, at, own.pasts)
+        return self.output.log_probabilities(decoded)[:, 0], State(state.shared, Generated(own.at + 1, pasts))
+
+    def _ordinary(self) -> Ordinary | None:
+        return ordinary(list(self.decoder.each()), self.decoder.norm)
 
     def _decode(
         self, pieces: Int[Tensor, "R T"], real: Bool[Tensor, "R T"] | None, at: At, pasts: tuple[Past, ...] | None

@@ -35,6 +35,7 @@ from regard.models.protocols import (
 from regard.nn.blocks import Block, BlockSettings, Depth, Past, Scene
 from regard.nn.embeddings import Embedding, EmbeddingSettings
 from regard.nn.norms import NORMS
+from regard.nn.stepping import Ordinary, fits, hidden, ordinary
 
 
 class StackSettings(BlockSettings):
@@ -138,6 +139,9 @@ class Shared(NamedTuple):
     pieces: Int[Tensor, "B S"]
     pointer: Memory | None
     lengths: Int[Tensor, " B"]
+    # The decoder taken apart, and what hides the padding of sources from it.
+    ordinary: Ordinary | None = None
+    bias: Float[Tensor, "B 1 1 S"] | None = None
 
 
 class Transformer(nn.Module):
@@ -189,13 +193,26 @@ class Transformer(nn.Module):
         return self._decode(target, self.encode(source, real), None, 0)[0]
 
     def start(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None = None) -> Start:
-        state = State(self.encode(source, real), (0, None))
+        shared = self.encode(source, real)
+        state = State(shared._replace(ordinary=self._ordinary(), bias=_hiding(shared)), (0, None))
         return Start(state, first_pieces(source.shape[0], self.vocabulary.begin, source.device))
 
     def step(self, pieces: Int[Tensor, " R"], state: State) -> tuple[Float[Tensor, "R V"], State]:
         length, pasts = state.own
-        decoded, pasts = self._decode(pieces[:, None], state.shared, pasts, length)
-        return self.output.log_probabilities(decoded)[:, 0], State(state.shared, (length + 1, pasts))
+        shared: Shared = state.shared
+        if shared.ordinary is not None and fits(pasts):
+            at = range(length, length + 1)
+            x_RD = self.embedding(pieces[:, None], at)[:, 0]
+            hidden_RD, pasts = shared.ordinary.step(x_RD, at, pasts, shared.sources, shared.bias)
+            decoded = Decoded(hidden_RD[:, None])
+        else:
+            decoded, pasts = self._decode(pieces[:, None], shared, pasts, length)
+        return self.output.log_probabilities(decoded)[:, 0], State(shared, (length + 1, pasts))
+
+    def _ordinary(self) -> Ordinary | None:
+        """The decoder taken apart, where it attends to the source in blocks of its own and copies nothing."""
+        usual = self.settings.cross != "joint" and not self.settings.copying
+        return ordinary(list(self.decoder.each()), self.decoder.norm) if usual else None
 
     def _decode(
         self, target: Int[Tensor, "R T"], shared: Shared, pasts: tuple[Past, ...] | None, begin: int
@@ -217,6 +234,11 @@ class Transformer(nn.Module):
             return Decoded(hidden)
         focus = self.pointer(hidden, shared.pointer)
         return Decoded(hidden, focus.weights, repeated(shared.pieces, beams))
+
+
+def _hiding(shared: Shared) -> Float[Tensor, "B 1 1 S"] | None:
+    source = shared.sources[0]
+    return hidden(source.real, source.keys)
 
 
 def placed_outside(settings: StackSettings) -> Part:
