@@ -20,11 +20,13 @@ LAYERS = [
     ["data", "models", "train"],
     ["decode", "explain"],
     ["tasks"],
-    ["convert", "engines"],
+    ["convert"],
+    ["engines"],
     ["bundle"],
     ["api"],
     ["demo"],
-    ["cli", "serve"],
+    ["serve"],
+    ["cli"],
     ["__init__", "__main__"],
 ]
 LEVEL = {part: level for level, layer in enumerate(LAYERS) for part in layer}
