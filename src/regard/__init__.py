@@ -14,7 +14,7 @@ from typing import Any
 
 __all__ = ["__version__", "load", "train"]
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 
 class _Called(ModuleType):
