@@ -6,6 +6,7 @@ constructor: the defaults stand there and nowhere else.
 """
 
 import inspect
+import stat
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
@@ -19,6 +20,9 @@ from regard.errors import ConfigError, nearest, unknown
 
 T = TypeVar("T")
 
+# A recipe is a page or two of text; a giant file is none.
+LARGEST = 4 * 2**20
+
 # How often dropout drops.
 Rate = Annotated[float, Field(ge=0, lt=1)]
 
@@ -26,7 +30,8 @@ Rate = Annotated[float, Field(ge=0, lt=1)]
 class Settings(BaseModel):
     """A frozen group of settings; an unknown key is an error that offers the nearest known one."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # No setting means anything as NaN or infinity, and TOML has words for both.
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
@@ -82,14 +87,25 @@ class Part(BaseModel):
 def load(path: Path) -> dict[str, Any]:
     """The plain values of a TOML file."""
     try:
+        _require_recipe(path)
         return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         siblings = [entry.name for entry in path.parent.glob("*.toml")] if path.parent.is_dir() else []
         raise ConfigError(f"{path}: {error.strerror}.{nearest(path.name, siblings)}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path}: not UTF-8 text; a recipe is a TOML file.") from None
-    except tomllib.TOMLDecodeError as error:
+    # ValueError: also a number of more digits than Python reads, or a NUL in the path.
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: {error}; a recipe is a TOML file.") from None
+
+
+def _require_recipe(path: Path) -> None:
+    """A ConfigError for what is no file, or none that someone wrote: reading it might never end."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+        raise ConfigError(f"{path} is a pipe or device, not a file; a recipe is a TOML file.")
+    if status.st_size > LARGEST:
+        raise ConfigError(f"{path} has {status.st_size:,} bytes, more than any recipe; a recipe is a TOML file.")
 
 
 def override(values: Mapping[str, Any], changes: Iterable[str]) -> dict[str, Any]:
@@ -136,7 +152,7 @@ def _entry(inside: Any, step: str, change: str) -> Any:
 def _value(text: str) -> object:
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return text
 
 

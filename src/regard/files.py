@@ -5,6 +5,7 @@ text. The rule looks at one line only, so a piece of a file reads like the whole
 feeds, Unicode separators. A byte order mark at the very start is dropped.
 """
 
+import fcntl
 import gzip
 import hashlib
 import io
@@ -12,6 +13,7 @@ import os
 import secrets
 import stat
 import sys
+import weakref
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -24,11 +26,13 @@ from regard.errors import DataError, nearest
 
 __all__ = [
     "STANDARD_INPUT",
+    "Claim",
     "FilePath",
     "Line",
     "Meter",
     "byte_lines",
     "checksum",
+    "claimed",
     "count_lines",
     "decoded",
     "fingerprint",
@@ -124,7 +128,9 @@ def opened(path: FilePath, meter: Meter | None = None) -> Iterator[io.BufferedIO
         return
     require_file(path)
     with closing(io.BufferedReader(_raw(path, meter), BLOCK)) as stream:
-        yield _unpacked(stream)
+        with _faults_named(path, lambda: 1):
+            unpacked = _unpacked(stream)
+        yield unpacked
 
 
 def require_file(path: FilePath) -> None:
@@ -144,6 +150,10 @@ def require_file(path: FilePath) -> None:
 @contextmanager
 def write_atomically(path: FilePath) -> Iterator[BinaryIO]:
     """A file to write to that takes its final name only when all of it is on disk, replacing what was there."""
+    if _is_device(path):
+        with _failures_told(path), _device(path) as file:
+            yield file
+        return
     target = os.path.realpath(path)
     temporary = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.part")
     try:
@@ -160,6 +170,63 @@ def write_atomically(path: FilePath) -> Iterator[BinaryIO]:
     finally:
         with suppress(OSError):
             os.unlink(temporary)
+
+
+def _is_device(path: FilePath) -> bool:
+    """Whether something stands there that is written into and cannot be replaced: /dev/null, a pipe, a terminal."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def _device(path: FilePath) -> BinaryIO:
+    # Without waiting: a pipe nobody reads is an error now, not a wait for ever.
+    descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+    os.set_blocking(descriptor, True)
+    return open(descriptor, "wb")
+
+
+@contextmanager
+def _failures_told(path: FilePath) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # whoever read it has enough
+    except OSError as error:
+        raise DataError(f"Cannot write {shown(path)}: {_reason(error)}.") from error
+
+
+class Claim:
+    """A folder kept for whoever holds this: until it is released or dropped, or the process ends in any way."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.release = weakref.finalize(self, os.close, descriptor)
+
+    def __enter__(self) -> "Claim":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+def claimed(folder: FilePath) -> Claim:
+    """The claim on a folder that is there, or a DataError if another has it; nothing is written into it."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except (OSError, ValueError) as error:
+        raise DataError(f"Cannot use {shown(folder)}: {_reason(error)}.") from None
+    claim = Claim(descriptor)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise DataError(
+            f"{shown(folder)} is in use by another process. Wait until it is done, or name another folder."
+        ) from None
+    except OSError:
+        pass  # a file system without locks; the claim then keeps nobody out
+    return claim
 
 
 def sync(path: FilePath) -> None:

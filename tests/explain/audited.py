@@ -17,26 +17,30 @@ WIDTH = 8
 
 
 class Reads(nn.Module):
-    """Vectors of pieces, pooled by attention; what decides is the pool, or the plain mean beside it."""
+    """Vectors of pieces, pooled by attention; what decides is the pool, or the plain mean beside it.
 
-    def __init__(self, decides: bool) -> None:
+    With `shift`, what stands at each place is the vector of the piece so many places before: attention decides, and
+    points at words that do not.
+    """
+
+    def __init__(self, decides: bool, shift: int = 0) -> None:
         super().__init__()
-        self.decides = decides
+        self.decides, self.shift = decides, shift
         self.embedding, self.embedded = nn.Embedding(PIECES, WIDTH), Tap("BSD")
         self.pooling = AttentionPooling(AttentionSettings.model_validate({"score": "additive"}), WIDTH)
         self.classify = nn.Linear(WIDTH, 2)
 
     def forward(self, pieces: Tensor, real: Tensor | None = None) -> Tensor:
-        states = self.embedded(self.embedding(pieces))
+        states = self.embedded(self.embedding(pieces)).roll(self.shift, 1)
         pooled = self.pooling(states, real)[:, 0]
         return self.classify(pooled if self.decides else states.mean(1) + 0.0 * pooled)
 
 
 @cache
-def reads(decides: bool, seed: int = 0) -> Reads:
+def reads(decides: bool, seed: int = 0, shift: int = 0) -> Reads:
     """A model that has learned to say whether a text has the key in it."""
     torch.manual_seed(seed)
-    model = Reads(decides)
+    model = Reads(decides, shift)
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jaxtyping.config, "jaxtyping_disable", True)

@@ -61,6 +61,24 @@ def test_attention_that_nothing_listens_to_is_judged_none() -> None:
     assert "do not read it as a reason" in found.sentences[0]
 
 
+def test_a_model_to_which_any_hole_is_the_same_is_not_judged_by_holes() -> None:
+    """With this seed the blank piece decides: one anywhere and the label is gone."""
+    found = audit(cases(reads(True, 3), 20), QUICK, 20)
+    assert found.trust == "blunt"
+    assert "taking away any word does about the same" in found.sentences[0]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 4])
+@pytest.mark.parametrize(
+    ("decides", "shift", "trusts"), [(True, 0, {"yes"}), (False, 0, {"no"}), (True, 2, {"no", "unclear"})]
+)
+def test_the_verdict_is_right_whatever_the_seed(decides: bool, shift: int, trusts: set[str], seed: int) -> None:
+    """Of models of known truth: attention decides; it does not; it decides by what stands elsewhere."""
+    found = audit(cases(reads(decides, seed, shift), 20), QUICK, 20)
+    assert found.trust in trusts, found.sentences
+    assert (found.exchanges["permuted"].probability.value > 0.05) == decides
+
+
 def test_attention_that_decides_cannot_move_as_far_as_attention_that_does_not() -> None:
     used, unused = (audited(decides) for decides in (True, False))
     assert used.distance.value / used.farthest.value < unused.distance.value / unused.farthest.value == 1

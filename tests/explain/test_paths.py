@@ -109,7 +109,7 @@ def test_padding_gets_nothing_and_changes_nothing() -> None:
 
 def test_a_tag_is_read_at_its_own_place() -> None:
     toy = classifier(pooling="mean")
-    toy.places = torch.tensor([2])
+    toy.read = torch.eye(5)[[2]]
     maps = list(decoder(toy).values())
     through = (torch.eye(5) + maps[1]) / 2 @ ((torch.eye(5) + maps[0]) / 2)
     np.testing.assert_allclose(rollout(toy, RolloutSettings()).weights, through[2:3], atol=1e-6)

@@ -11,6 +11,7 @@ import torch
 
 from regard.attention import record
 from regard.errors import RequestError
+from regard.explain import asking
 from regard.explain.attribution import Attribution
 from regard.explain.norms import NormsSettings, norms
 from regard.explain.weights import WeightsSettings, weights
@@ -158,3 +159,15 @@ def test_one_layer_and_head_are_told_by_number_and_several_are_not() -> None:
     assert (one.layer, one.head) == (1, 1)
     several = weights(toy, WeightsSettings(layer="mean", head="max"))
     assert (several.layer, several.head) == (None, None)
+
+
+@pytest.mark.parametrize("make", [translator, recurrent, language, classifier])
+def test_heads_looked_at_in_turn_are_those_of_one_pass(
+    make: Callable[[], Toy], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toy = make()
+    at_once = weights(toy, WeightsSettings(layer="mean"))
+    monkeypatch.setattr(asking, "MANY_WEIGHTS", 1)
+    one_by_one = weights(toy, WeightsSettings(layer="mean"))
+    np.testing.assert_allclose(one_by_one.weights, at_once.weights, atol=1e-6)
+    assert one_by_one.probabilities == at_once.probabilities

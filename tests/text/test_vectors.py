@@ -64,9 +64,9 @@ def test_a_bad_line_is_named(tmp_path: Path, text: str, reason: str) -> None:
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"none\.txt cannot be read"):
+    with pytest.raises(DataError, match=r"No file .*none\.txt"):
         read_vectors(tmp_path / "none.txt", ["the"])
     cut = tmp_path / "cut.gz"
     cut.write_bytes(gzip.compress(GLOVE.encode())[:-10])
-    with pytest.raises(DataError, match=r"cut\.gz cannot be read"):
+    with pytest.raises(DataError, match=r"cut\.gz line \d+: the gzip data end too early"):
         read_vectors(cut, ["the"])

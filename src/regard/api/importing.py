@@ -30,6 +30,8 @@ KINDS = {
     "marian": ("transformer", SEQUENCE),
     "bart": ("transformer", SEQUENCE),
     "mbart": ("transformer", SEQUENCE),
+    "pegasus": ("transformer", SEQUENCE),
+    "blenderbot": ("transformer", SEQUENCE),
 }
 
 
@@ -42,10 +44,11 @@ def from_huggingface(folder: Path, task: str = "") -> Pipeline:
     if chosen == "embedding":
         settings["head"] = _pooling(folder)
     facts = {"from": "huggingface", "architecture": found.architecture, "left": list(found.left)}
-    tokenizer = read_tokenizer(folder)
+    tokenizers = {"tokenizer.json": read_tokenizer(folder)}
     if isinstance(found.vocabulary, Vocabulary):
-        tokenizer = tokenizer.beginning(found.vocabulary.begin, found.vocabulary.end)
-    return _pipeline(chosen, settings, tokenizer, _parameters(found, chosen), facts)
+        begin, end = found.vocabulary.begin, found.vocabulary.end
+        tokenizers = {name: one.beginning(begin, end) for name, one in _sides(folder, tokenizers).items()}
+    return _pipeline(chosen, settings, tokenizers, _parameters(found, chosen), facts)
 
 
 def from_gguf(path: Path) -> Pipeline:
@@ -54,18 +57,26 @@ def from_gguf(path: Path) -> Pipeline:
     predict = {**_chat(found.template, found.tokenizer), **({"longest": found.length} if found.length else {})}
     settings = {"model": {"name": "transformer_language", **found.settings.plain()}, "predict": predict}
     facts = {"from": "gguf", "architecture": found.architecture}
-    return _pipeline("language", settings, found.tokenizer, named(found.model), facts)
+    return _pipeline("language", settings, {"tokenizer.json": found.tokenizer}, named(found.model), facts)
+
+
+def _sides(folder: Path, joint: dict[str, ForeignTokenizer]) -> dict[str, ForeignTokenizer]:
+    """The tokenizers of both sides, where the target has one of its own: in a folder of that name."""
+    if not (folder / "target" / "tokenizer.json").exists():
+        return joint
+    source, target = joint["tokenizer.json"], read_tokenizer(folder / "target")
+    return {"source.tokenizer.json": source, "target.tokenizer.json": target}
 
 
 def _pipeline(
     task: str,
     settings: Mapping[str, Any],
-    tokenizer: ForeignTokenizer,
+    tokenizers: Mapping[str, ForeignTokenizer],
     parameters: Mapping[str, Tensor],
     facts: Mapping[str, Any],
 ) -> Pipeline:
     recipe = recipes.read({"task": task, "data": {}, **settings})
-    made = TASKS[task].load(recipe, {"tokenizer.json": tokenizer.to_json()})
+    made = TASKS[task].load(recipe, {name: tokenizer.to_json() for name, tokenizer in tokenizers.items()})
     model: nn.Module = made.model().eval()
     fill(model, parameters, "The imported model")
     count = sum(parameter.numel() for parameter in model.parameters())

@@ -10,12 +10,15 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard import bundle
-from regard.api import explaining, recipes, whatif
+from regard.api import explaining, exploring, recipes, whatif
 from regard.api.devices import device
+from regard.api.exploration import Exploration
 from regard.bundle import Bundle
 from regard.config import Part
 from regard.data import Corpus
 from regard.decode import Ensemble
+from regard.engines import Engine
+from regard.engines import engine as made_engine
 from regard.errors import ConfigError, DataError
 from regard.explain import Attribution
 from regard.explain.whatif import WhatIf
@@ -63,9 +66,13 @@ class Pipeline:
     facts: Mapping[str, Any]
     scores: Mapping[str, Any]
     golden: Sequence[Mapping[str, Any]] = ()
+    # What predicts; torch where there is none. Explanations, likelihoods and training are always torch's.
+    engine: Engine | None = None
 
     @classmethod
-    def load(cls, folder: str | Path, changes: Iterable[str] = (), verify: bool = False) -> "Pipeline":
+    def load(
+        cls, folder: str | Path, changes: Iterable[str] = (), verify: bool = False, engine: str = "torch"
+    ) -> "Pipeline":
         """The model of a bundle, or of the bundle in a run; `changes` are settings such as `search.beams=1`."""
         stored = bundle.load(inside(Path(folder)))
         recipe = recipes.read(stored.recipe, changes)
@@ -75,7 +82,7 @@ class Pipeline:
         loaded = cls(recipe, task, model, stored.facts, stored.scores, stored.golden)
         if verify:
             loaded.verify(recipes.read(stored.recipe))
-        return loaded
+        return loaded if engine == "torch" else loaded.with_engine(engine, exported(Path(folder), engine))
 
     def save(self, folder: str | Path) -> None:
         """Write the model as a bundle."""
@@ -86,7 +93,19 @@ class Pipeline:
         """The same model under other settings: `with_settings("search.beams=1")`."""
         recipe = recipes.read(self.recipe, changes)
         task = TASKS[recipe.task].load(recipe, self.task.files())
-        return Pipeline(recipe, task, self.model, self.facts, self.scores, self.golden)
+        return replace(self, recipe=recipe, task=task)
+
+    def with_engine(self, name: str, folder: Path | None = None) -> "Pipeline":
+        """The same, predicted by another engine: from the folder of an export, or from what is made of it now."""
+        return replace(self, engine=None if name == "torch" else made_engine(name, self.task, self.model, folder))
+
+    @property
+    def running(self) -> nn.Module:
+        """The model as the engine runs it, where the engine can do what the settings ask."""
+        if self.engine is None:
+            return self.model
+        self.engine.check(self.recipe)
+        return self.engine.model
 
     def predict(self, inputs: Iterable[Input]) -> list[Result]:
         """A result for each input, in order."""
@@ -94,7 +113,7 @@ class Pipeline:
 
     def stream(self, inputs: Iterable[Input]) -> Iterator[Result]:
         """Results one by one, for inputs that may not all fit in memory."""
-        yield from self.task.predict(self.model, map(self.row, inputs), self.recipe)
+        yield from self.task.predict(self.running, map(self.row, inputs), self.recipe)
 
     def row(self, given: Input) -> Mapping[str, str]:
         """An input by its fields; a line of text is taken apart as the task has it."""
@@ -102,11 +121,11 @@ class Pipeline:
 
     def embed(self, inputs: Iterable[Input]) -> Iterator[Float[Tensor, " D"]]:
         """One vector for each input, in order."""
-        yield from self.task.embed(self.model, map(self.row, inputs), self.recipe)
+        yield from self.task.embed(self.running, map(self.row, inputs), self.recipe)
 
     def settle(self, given: Input) -> Iterator[str | Result]:
         """What is settled of one result while the search goes on, and at last the result."""
-        return self.task.settle(self.model, self.row(given), self.recipe)
+        return self.task.settle(self.running, self.row(given), self.recipe)
 
     def explain(
         self,
@@ -123,15 +142,21 @@ class Pipeline:
         self,
         given: Input,
         source: Input | None = None,
-        prefix: str | None = None,
+        prefix: str | Sequence[int] | None = None,
         heads_off: Sequence[tuple[int | str, int]] = (),
         cell: Sequence[int | str | float | None] | None = None,
     ) -> WhatIf:
         """Before and after another source, a forced beginning, heads that are off, a cell of attention that is set."""
         return whatif.whatif(self, given, source, prefix, heads_off, cell)
 
+    def explore(self, given: Input, target: str | None = None, changes: Iterable[str] = ()) -> Exploration:
+        """The result of an input, or the `target` that is given, with all attention, alternatives and the search."""
+        return exploring.explored(self, given, target, changes)
+
     def ensemble(self, others: Sequence["Pipeline"]) -> "Pipeline":
         """This model and others as one; all must have learned from the same pieces."""
+        if ran := next((each.engine.name for each in (self, *others) if each.engine is not None), ""):
+            raise ConfigError(f"The engine {ran} cannot join models in an ensemble; use --engine torch.")
         for other in others:
             if other.task.files() != self.task.files():
                 raise ConfigError("Only models trained with the very same tokenizer can be joined in an ensemble.")
@@ -194,6 +219,12 @@ class Together(nn.Module):
         self.ensemble = Ensemble(models)
         self.vocabulary = self.ensemble.vocabulary
         self.start, self.step = self.ensemble.start, self.ensemble.step
+
+
+def exported(folder: Path, engine: str) -> Path | None:
+    """The folder, if it is an export for this engine with its bundle inside."""
+    files = {"ctranslate2": "model.bin", "onnx": "model.json"}
+    return folder if (folder / files.get(engine, "")).is_file() and (folder / "bundle").is_dir() else None
 
 
 def inside(folder: Path) -> Path:

@@ -4,7 +4,7 @@ A run's folder: recipe.toml, the tokenizers, `data` (prepared stores), `checkpoi
 log.jsonl, curve.png, and when it is done `bundle`. Everything but the recipe can be found or made again.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,15 +18,28 @@ from regard.api import recipes, starts
 from regard.api.devices import device
 from regard.api.materials import Materials, Stores
 from regard.api.pipeline import Pipeline
+from regard.api.spreading import judged
 from regard.api.starts import Start
+from regard.api.written import Written
 from regard.config import make
-from regard.data import Batch, Batches, Position
+from regard.data import Batch, Batches, Position, share
 from regard.errors import ConfigError, DataError
 from regard.files import shown, write_atomically
 from regard.nn import merge
 from regard.nn.parameters import fill
 from regard.tasks import TASKS, Recipe, Task
-from regard.train import AverageSettings, Kept, Learner, Log, Step, TensorBoard, averaged, optimizers, tuning
+from regard.train import (
+    AverageSettings,
+    Kept,
+    Learner,
+    Step,
+    averaged,
+    distributed,
+    distributed_sharding,
+    optimizers,
+    tuning,
+)
+from regard.train.distributed import Spare
 from regard.train.schedules import SCHEDULES
 
 # What may change when a run goes on: how long it lasts, and what does not touch the parameters.
@@ -35,6 +48,9 @@ FREE = (
     "train.epochs",
     "train.minutes",
     "train.patience",
+    "train.parallel",
+    "train.timeout",
+    "train.recompute",
     "search",
     "predict",
     "metrics",
@@ -43,7 +59,9 @@ FREE = (
     "device",
 )
 GOLDEN, PROMPT = 5, 400
-BEGUN = {"recipe.toml", "data", "log.jsonl"}
+# The name of the job of torchrun that began a run or went on with it, if it was one.
+JOB = "job"
+BEGUN = {"recipe.toml", "data", "log.jsonl", JOB}
 
 
 class Training:
@@ -53,11 +71,14 @@ class Training:
         self, recipe: Recipe, folder: Path, resume: bool = False, tell: Callable[[str], None] = lambda _: None
     ) -> None:
         recipe = starts.resolved(recipe)
-        self.recipe, self.folder, self.resume, self.tell = recipe, folder, resume, tell
+        self.recipe, self.folder = recipe, folder
+        self.resume = resume or self.started_again()
         if not recipe.data.train:
             raise ConfigError("data.train names no corpus to learn from; give it files, or a path and columns.")
-        self.device = device(recipe.device)
         self.settings = recipe.train
+        self.team = distributed.joined(device(recipe.device), recipe.seed, self.settings.timeout)
+        self.device = self.team.device
+        self.tell = tell if self.team.leads else lambda _: None
         TASKS[recipe.task].check(recipe)
         make("schedule", SCHEDULES, recipe.optimizer.schedule, recipe.optimizer.rate, 1)
         self.materials = Materials(recipe)
@@ -66,43 +87,55 @@ class Training:
 
     def steps(self, stop: Callable[[], bool] | None = None) -> Iterator[Step]:
         """Every update from where the run stands; each is logged and, when evaluated, saved before it is given."""
-        self.claim()
+        with self.team.turn():
+            if self.team.leads:
+                self.claim()
+            _ = self.stores
         progress = self.restored()
-        log, kept = Log(self.folder / "log.jsonl"), self.kept
-        board = TensorBoard(self.folder / "tensorboard") if self.recipe.tensorboard else None
-        lines = log.resume(progress.update)
-        if board:
-            board.begin(lines)
-        for trouble in kept.resume(progress.update):
-            self.tell(trouble)
+        data = [store.manifest.fingerprint for store in self.stores.each]
+        self.team.agree({"update": progress.update, "data": data, "torch": torch.__version__})
+        written = Written(self.folder, self.kept, self.recipe.tensorboard) if self.team.leads else None
+        if written:
+            for trouble in written.resume(progress.update):
+                self.tell(trouble)
         batches = self.walk(progress.position)
         for step in train.fit(self.learner, batches, self.evaluate, self.settings, progress, stop):
-            lines = log.write(step)
-            if board:
-                board.write(lines)
-            if step.scores:
-                kept.add(step.progress.update, step.scores[self.settings.watch], self.learner.parameters())
-            if step.scores or step.last:
-                train.save(self.folder / "checkpoints", self.learner.checkpoint(step.progress))
+            parameters = self.learner.parameters() if step.scores else {}
+            state = self.learner.checkpoint(step.progress) if step.scores or step.last else None
+            if written:
+                written.step(step, (step.scores or {}).get(self.settings.watch), parameters, state)
             yield step
-        if board:
-            board.close()
+        if written:
+            written.close()
 
     def finish(self) -> Pipeline:
         """The model with its best or averaged parameters, measured on validation and saved as a bundle."""
+        if distributed_sharding.sharded(self.model):
+            self.model = self.task.model().to(self.device)
         merge(self.model)
-        fill(self.model, averaged(self.kept.paths()), "The run")
+        with self.team.turn():
+            fill(self.model, averaged(self.kept.paths()), "The run")
         rows = [row.fields for row in self.materials.valid]
         recipe = self.final_recipe
         task = TASKS[recipe.task].load(recipe, self.task.files())
         recipe = task.tuned(self.model.eval(), rows, recipe)
         made = Pipeline(recipe, task, self.model.eval(), self.facts(), {})
-        scores = made.judged(rows, self.recipe.metrics).plain()
-        golden = [_short(made.asked(row)) if task.inputs() == task.fields else made.asked(row) for row in rows[:GOLDEN]]
-        made = Pipeline(made.recipe, made.task, made.model, made.facts, {"valid": scores}).with_golden(golden)
+        scores = judged(made, rows, self.recipe.metrics, self.team).plain()
+        made = Pipeline(made.recipe, made.task, made.model, made.facts, {"valid": scores})
+        return self.saved(made, rows) if self.team.leads else made
+
+    def saved(self, made: Pipeline, rows: Sequence[Mapping[str, str]]) -> Pipeline:
+        """The model with golden outputs, written as a bundle, and the curve of how it learned drawn."""
+        whole = made.task.inputs() == made.task.fields
+        made = made.with_golden([_short(made.asked(row)) if whole else made.asked(row) for row in rows[:GOLDEN]])
         made.save(self.folder / "bundle")
         train.draw(train.log.read(self.folder / "log.jsonl"), self.folder / "curve.png")
         return made
+
+    def started_again(self) -> bool:
+        """Whether torchrun goes on with a run that it began itself: when one process fails, all are started again."""
+        begun = self.folder / JOB
+        return distributed.restarted() and begun.is_file() and begun.read_text("utf-8") == distributed.job()
 
     def claim(self) -> None:
         """Make the folder this run's, or refuse what is another's."""
@@ -115,6 +148,8 @@ class Training:
             self.folder.mkdir(parents=True, exist_ok=True)
             with write_atomically(written) as file:
                 tomli_w.dump(self.recipe.plain(), file)
+            if distributed.job():
+                (self.folder / JOB).write_text(distributed.job(), "utf-8")
         except OSError as error:
             raise DataError(f"Cannot write {shown(written)}: {error.strerror}.") from None
 
@@ -172,7 +207,8 @@ class Training:
     @cached_property
     def planned(self) -> int:
         """How many updates the run comes to."""
-        return self.settings.planned(self.batches.report().batches)
+        # Planning an epoch of 10^10 examples takes hours; only a run that is as long as epochs must do it.
+        return self.settings.planned(0 if self.settings.epochs is None else self.batches.report().batches)
 
     @cached_property
     def model(self) -> nn.Module:
@@ -197,13 +233,16 @@ class Training:
 
     @cached_property
     def learner(self) -> Learner[Any]:
-        chosen, smoothing = self.recipe.optimizer, self.recipe.loss.smoothing
+        chosen, smoothing, factors = self.recipe.optimizer, self.recipe.loss.smoothing, self.factors
+        if self.settings.parallel == "fsdp" and self.team.size > 1:
+            distributed_sharding.shard(self.model, self.team)
         return Learner(
             self.model,
             lambda batch: self.task.loss(self.model, batch, smoothing),
-            optimizers.build(chosen, self.model, self.factors),
+            optimizers.build(chosen, self.model, factors),
             make("schedule", SCHEDULES, chosen.schedule, chosen.rate, self.planned),
             describe=lambda _: f"examples {', '.join(map(str, self.reading[:20]))}",
+            team=self.team,
         )
 
     @cached_property
@@ -228,7 +267,14 @@ class Training:
         start = Position(**dict(zip(Position.model_fields, position, strict=True))) if position else None
         for batch in self.batches.walk(start):
             self.reading = batch.examples.tolist()
-            yield tuple(batch.next.model_dump().values()), self.tensors(self.stores.train, batch)
+            yield tuple(batch.next.model_dump().values()), self.part(batch)
+
+    def part(self, batch: Batch) -> Any:
+        """The rows of a batch that are this process's; where there are none, one of the others', not to be counted."""
+        own = share(batch.examples, self.team.rank, self.team.size)
+        if len(own):
+            return self.tensors(self.stores.train, batch._replace(examples=own))
+        return Spare(self.tensors(self.stores.train, batch._replace(examples=batch.examples[:1])))
 
     def tensors(self, examples: Any, batch: Batch) -> Any:
         return self.task.batch([examples[int(number)] for number in batch.examples], self.device)
@@ -236,12 +282,12 @@ class Training:
     def evaluate(self) -> dict[str, float]:
         """Validation loss per target, and the metrics asked for."""
         self.model.eval()
+        valid = self.stores.valid
+        batches = list(Batches([valid.lengths], self.recipe.batches, seed=0).epoch())
         with torch.inference_mode():
-            total, count = 0.0, 0
-            valid = self.stores.valid
-            for batch in Batches([valid.lengths], self.recipe.batches, seed=0).epoch():
-                loss = self.task.loss(self.model, self.tensors(valid, batch), 0.0)
-                total, count = total + float(loss.total), count + int(loss.count)
+            losses = [self.task.loss(self.model, self.tensors(valid, batch), 0.0) for batch in self.team.own(batches)]
+            sums = self.team.whole([(float(loss.total), int(loss.count)) for loss in losses])
+        total, count = sum(total for total, _ in sums), sum(count for _, count in sums)
         return {"loss": total / max(count, 1), **self.measured()}
 
     def measured(self) -> dict[str, float]:
@@ -250,8 +296,8 @@ class Training:
             return {}
         recipe = self.recipe.model_copy(update={"search": asked.search})
         rows = [row.fields for row in self.materials.valid][: asked.lines]
-        judged = Pipeline(recipe, self.task, self.model, {}, {}).judged(rows, asked.metrics)
-        return {part.name: judged.scores[str(part)].value for part in asked.metrics}
+        found = judged(Pipeline(recipe, self.task, self.model, {}, {}), rows, asked.metrics, self.team)
+        return {part.name: found.scores[str(part)].value for part in asked.metrics}
 
     @property
     def final_recipe(self) -> Recipe:
@@ -272,6 +318,7 @@ class Training:
             "updates": train.log.read(self.folder / "log.jsonl")[-1]["update"],
             "parameters": sum(parameter.numel() for parameter in self.model.parameters()),
             "threads": torch.get_num_threads(),
+            "processes": self.team.size,
             "seconds": round(train.log.read(self.folder / "log.jsonl")[-1]["seconds"]),
         }
 

@@ -1,5 +1,6 @@
 """What would have come of it if something were otherwise: the source, how the output begins, a head, a weight."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -7,18 +8,21 @@ from regard.api.explaining import subject
 from regard.errors import RequestError
 from regard.explain import Subject
 from regard.explain.whatif import Cell, WhatIf, Where, off, rescored, told
+from regard.tasks.generating import PREFIX, PREFIX_PIECES
 
 if TYPE_CHECKING:
     from regard.api.pipeline import Input, Pipeline
 
 Off = Sequence[tuple[Where, int]]
+# How an output has to begin: a text, or the numbers of its very pieces.
+Prefix = str | Sequence[int]
 
 
 def whatif(
     pipeline: "Pipeline",
     given: "Input",
     source: "Input | None" = None,
-    prefix: str | None = None,
+    prefix: Prefix | None = None,
     heads_off: Off = (),
     cell: Sequence[int | str | float | None] | None = None,
 ) -> WhatIf:
@@ -30,7 +34,7 @@ def whatif(
     if source is None and prefix is None and not heads_off and cell is None:
         raise RequestError("Nothing would be otherwise: give a source, a prefix, heads_off or a cell.")
     before = subject(pipeline, given)
-    row = _row(pipeline, given if source is None else source, prefix)
+    row = begun(pipeline, given if source is None else source, prefix)
     after = before
     if source is not None or prefix is not None or heads_off:
         with off(before, heads_off):
@@ -61,16 +65,19 @@ def _cell(given: Sequence[int | str | float | None] | None) -> Cell | None:
     return Cell(look, row, column, float(value), head)
 
 
-def _row(pipeline: "Pipeline", given: "Input", prefix: str | None) -> Mapping[str, str]:
+def begun(pipeline: "Pipeline", given: "Input", prefix: Prefix | None) -> Mapping[str, str]:
+    """The input with how its output has to begin."""
     row = pipeline.row(given)
     if prefix is None:
         return row
-    if not hasattr(pipeline.task, "translating") and not hasattr(pipeline.task, "drafting"):
+    if not any(hasattr(pipeline.task, name) for name in ("translating", "drafting", "continuing")):
         raise RequestError(
             f"The task {pipeline.recipe.task} writes no text after another, so no beginning can be given; leave out "
             "the prefix."
         )
-    return {**row, "prefix": prefix}
+    if isinstance(prefix, str):
+        return {**row, PREFIX: prefix}
+    return {**row, PREFIX_PIECES: json.dumps(list(prefix))}
 
 
 def _elsewhere(

@@ -3,6 +3,7 @@
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,9 @@ from regard.errors import DataError
 from regard.files import shown, sync
 
 DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64", "BOOL": "bool"}
+
+# How often, and after how many seconds, a bundle is read again that was replaced while it was being read.
+TRIES, PAUSE = 5, 0.02
 
 
 class Parameter(NamedTuple):
@@ -51,8 +55,7 @@ def save(folder: Path, bundle: Bundle) -> None:
 
 def load(folder: Path, device: str | torch.device = "cpu") -> Bundle:
     """The bundle in a folder, every byte of it as it was saved, or a DataError."""
-    known = _whole(folder)
-    files = {name: _content(folder / name, record) for name, record in known.files.items()}
+    known, files = _steady(folder)
     return parsed(files, known, folder, device)
 
 
@@ -67,6 +70,30 @@ def shapes(folder: Path) -> list[Parameter]:
             return [_parameter(name, part.get_shape(), part.get_dtype()) for name, part in slices.items()]
     except (OSError, ValueError, safetensors.SafetensorError) as error:
         raise DataError(f"{shown(path)} is damaged ({error}). {AGAIN}") from None
+
+
+def _steady(folder: Path) -> tuple[Manifest, dict[str, bytes]]:
+    """The manifest and the files of one bundle; begun again if another took its place meanwhile."""
+    for _ in range(TRIES):
+        before = _number(folder)
+        try:
+            known = _whole(folder)
+            return known, {name: _content(folder / name, record) for name, record in known.files.items()}
+        except DataError:
+            if before == _number(folder) and (before is not None or not leftovers(folder, "old")):
+                raise
+            time.sleep(PAUSE)
+    known = _whole(folder)
+    return known, {name: _content(folder / name, record) for name, record in known.files.items()}
+
+
+def _number(folder: Path) -> tuple[int, int] | None:
+    """What tells a folder from the next one of its name."""
+    try:
+        status = os.stat(folder)
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _whole(folder: Path) -> Manifest:

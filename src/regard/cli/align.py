@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli.options import BundleFolder, Changes, Extensions, join
-from regard.cli.printing import say
-from regard.cli.waiting import counting
+from regard.cli.printing import one_line, say
+from regard.cli.waiting import counting, waiting
 from regard.errors import DataError
 from regard.files import lines, shown, write_atomically
 
@@ -32,6 +32,14 @@ def align(
     head: Annotated[str | None, typer.Option(help="A head, mean or max.", show_default=False)] = None,
     after: Annotated[bool, typer.Option("--after", help="Read the row after the one that wrote a word.")] = False,
     way: Annotated[str, typer.Option(help="target, source, intersection or union.")] = "target",
+    calibrate: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(
+            metavar="SOURCES REFERENCES",
+            help="Tell instead how good each output probably is, as learned on these.",
+            show_default=False,
+        ),
+    ] = None,
     gold: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Right links of --target, to measure or choose by.", show_default=False),
@@ -42,12 +50,16 @@ def align(
 
     With --gold (0-0 is sure, 0?0 possible) the alignment error rate is told.
     Where no method, layer or head is named, the best is chosen first.
+    With --calibrate each line is an expected quality from 0 to 1 and the output:
+    from what its attention left unread, how thin it is spread, and how likely
+    the output is. How far that can be trusted is told.
 
     \b
     Examples:
       regard align runs/x input.txt
       regard align runs/x test.en --target test.de --layer 0 --head 3
       regard align runs/x dev.en --target dev.de --gold dev.links
+      regard align runs/x input.txt --calibrate dev.en dev.de
     """
     from regard.api import Pipeline
     from regard.api.aligning import align as link
@@ -57,6 +69,9 @@ def align(
     pairs = list(_pairs(file, target))
     right = _gold(gold, target, len(pairs))
     pipeline = Pipeline.load(folder, changes)
+    if calibrate is not None:
+        _given_out("".join(_trusted(pipeline, file, [source for source, _ in pairs], calibrate)), out)
+        return
     settings = _settings(method, layer, head, after, way)
     if right and settings == type(settings)():
         settings = _chosen(pipeline, pairs, right)
@@ -65,14 +80,35 @@ def align(
         for source, given in pairs:
             found.append(link(pipeline, source, given, settings))
             done()
-    text = "".join(f"{one}\n" for one in found)
-    if out is None:
-        sys.stdout.write(text)
-    else:
-        with write_atomically(out) as written:
-            written.write(text.encode())
+    _given_out("".join(f"{one}\n" for one in found), out)
     if right:
         say(f"Alignment error rate of {settings}: {judged(found, right):.3f} on all {len(found):,} lines.")
+
+
+def _given_out(text: str, out: Path | None) -> None:
+    if out is None:
+        sys.stdout.write(text)
+        return
+    with write_atomically(out) as written:
+        written.write(text.encode("utf-8", "backslashreplace"))
+
+
+def _trusted(pipeline: "Pipeline", file: Path, sources: list[str], known: tuple[Path, Path]) -> Iterator[str]:
+    """A line for each source: the quality to expect of its output, and the output."""
+    from regard.api.trusting import Trust
+
+    fields = (*pipeline.task.inputs(), pipeline.task.fields[-1])
+    if len(fields) != 2:
+        raise DataError(f"--calibrate is for tasks with one text in and one out; this one reads {', '.join(fields)}.")
+    with waiting(f"Learning from {known[0]}"):
+        rows = [dict(zip(fields, (one, other or ""), strict=True)) for one, other in _pairs(*known)]
+        trust = Trust.learn(pipeline, [row for row in rows if all(text.strip() for text in row.values())])
+    say(str(trust.calibration))
+    with counting(str(file), True) as done:
+        for source in sources:
+            found = trust(source)
+            yield f"{'' if found.expected is None else format(found.expected, '.3f')}\t{one_line(found.text)}\n"
+            done()
 
 
 def _settings(method: str, layer: str | None, head: str | None, after: bool, way: str) -> "AlignmentSettings":

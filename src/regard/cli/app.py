@@ -12,18 +12,36 @@ from regard.cli.compare import compare
 from regard.cli.demo import demo
 from regard.cli.evaluate import evaluate
 from regard.cli.explain import explain
+from regard.cli.export import export
 from regard.cli.importing import importing
 from regard.cli.inspect import inspect
 from regard.cli.predict import predict
 from regard.cli.preflight import preflight
 from regard.cli.prune import prune
 from regard.cli.recipes import recipes
+from regard.cli.serve import serve
 from regard.cli.train import train
 
 __all__ = ["app"]
 
 # In the order of the help.
-COMMANDS = (train, predict, evaluate, compare, explain, audit, preflight, check, inspect, align, prune, recipes, demo)
+COMMANDS = (
+    train,
+    predict,
+    evaluate,
+    compare,
+    explain,
+    audit,
+    serve,
+    preflight,
+    check,
+    inspect,
+    align,
+    prune,
+    export,
+    recipes,
+    demo,
+)
 
 app = typer.Typer(name="regard", no_args_is_help=True, pretty_exceptions_show_locals=False)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.options import BundleFolder, Changes, Extensions, Json, join
+from regard.cli.options import BundleFolder, Changes, EngineName, Engines, Extensions, Json, join
 from regard.cli.printing import counted, duration, one_line, printed, say, scored, told
 from regard.cli.waiting import waiting
 from regard.files import write_atomically
@@ -33,6 +33,7 @@ def evaluate(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the outputs here, one a line.", show_default=False)
     ] = None,
+    engine: EngineName = Engines.torch,
     as_json: Json = False,
 ) -> None:
     """Measure a model on held-out data, each score with its signature.
@@ -45,12 +46,13 @@ def evaluate(
       regard evaluate runs/x test_2016_flickr --set search.beams=1
       regard evaluate runs/x test.en test.de --out output.de
       regard evaluate runs/x --set data.root=/elsewhere
+      regard evaluate runs/x --engine ctranslate2
     """
     from regard.api import Pipeline
     from regard.cli.held_out import corpora
 
     join(extensions)
-    pipeline = Pipeline.load(folder, changes)
+    pipeline = Pipeline.load(folder, changes, engine=engine)
     outputs: list[str] = []
     for name, corpus in corpora(pipeline, data or []).items():
         began = time.monotonic()

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,7 +12,12 @@ from regard.cli.waiting import waiting
 from regard.errors import RequestError
 from regard.files import write_atomically
 
-PREFIX = "explain."
+if TYPE_CHECKING:
+    from regard.api import Pipeline
+    from regard.explain import Attribution
+    from regard.explain.budget import Progress
+
+PREFIX, PERMUTATION = "explain.", "permutation"
 
 
 def explain(
@@ -20,9 +25,9 @@ def explain(
     changes: Changes,
     extensions: Extensions,
     text: Annotated[
-        str,
+        list[str],
         typer.Argument(
-            metavar="TEXT",
+            metavar="TEXT|FILE",
             help="What to explain, or a file of it; question TAB passage for answering.",
             show_default=False,
         ),
@@ -47,12 +52,16 @@ def explain(
     (attention); input_gradient, integrated_gradients; occlusion, lime, shapley
     (changed inputs). Settings of a method are set with --set explain.NAME=VALUE.
 
+    permutation is of a data set, named as for evaluate: how much worse the model
+    does when a field or a common word is shuffled among its rows.
+
     \b
     Examples:
       regard explain runs/x "A dog runs." --out dog.html
       regard explain runs/x "A dog runs." --set explain.layer=0 --set explain.head=2
       regard explain runs/sst2 "Not bad at all." --method integrated_gradients
       regard explain runs/x "A dog runs." --target "Ein Hund rennt."
+      regard explain runs/sst2 test.tsv --method permutation --seconds 60
     """
     from regard.api import Pipeline
     from regard.explain.rendering import render
@@ -61,8 +70,11 @@ def explain(
     own = [change.removeprefix(PREFIX) for change in changes if change.startswith(PREFIX)]
     own += [] if seconds is None else [f"seconds={seconds}"]
     pipeline = Pipeline.load(folder, [change for change in changes if not change.startswith(PREFIX)])
-    with waiting("Explaining"):
-        found = pipeline.explain(_given(text), method, target, own, not pieces)
+    with waiting("Explaining") as news:
+        if method == PERMUTATION:
+            found = _shuffled(pipeline, text, own, lambda done, count: news(f"{done:,} of {count:,} shuffles"))
+        else:
+            found = pipeline.explain(_given(_one(text)), method, target, own, not pieces)
     content = render(found, ".txt" if out is None else out.suffix)
     if out is None:
         sys.stdout.write(content.decode())
@@ -70,6 +82,23 @@ def explain(
     with write_atomically(out) as file:
         file.write(content)
     say(f"The explanation is in {out}.")
+
+
+def _shuffled(pipeline: "Pipeline", data: list[str], changes: list[str], progress: "Progress") -> "Attribution":
+    """The importance of fields and words over a data set."""
+    from regard.api.importance import ImportanceSettings, importance
+    from regard.cli.held_out import corpora
+    from regard.config import override
+
+    settings = ImportanceSettings.read(override({}, changes), f"method {PERMUTATION}")
+    rows = [row.fields for corpus in corpora(pipeline, data).values() for row in corpus]
+    return importance(pipeline, rows, settings, progress)
+
+
+def _one(texts: list[str]) -> str:
+    if len(texts) > 1:
+        raise RequestError(f"{len(texts)} texts were given, {texts[1][:40]!r} the second; put one in quotes.")
+    return texts[0]
 
 
 def _given(text: str) -> str:

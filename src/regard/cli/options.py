@@ -1,6 +1,7 @@
 """Arguments and options that several commands share, spelled once."""
 
 from collections.abc import Iterable
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -49,6 +50,19 @@ Extensions: TypeAlias = Annotated[
         default_factory=list,
         show_default=False,
     ),
+]
+
+
+class Engines(StrEnum):
+    """What runs a model."""
+
+    torch = "torch"
+    ctranslate2 = "ctranslate2"
+    onnx = "onnx"
+
+
+EngineName: TypeAlias = Annotated[
+    Engines, typer.Option("--engine", help="What runs the model; the results are the same, or it says why not.")
 ]
 
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]

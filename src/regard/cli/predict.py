@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from regard.cli import completing
-from regard.cli.options import BundleFolder, Changes, Extensions, Json, join
+from regard.cli.options import BundleFolder, Changes, EngineName, Engines, Extensions, Json, join
 from regard.cli.printing import say
 from regard.cli.waiting import counting
 from regard.files import write_atomically
@@ -60,6 +60,7 @@ def predict(
         bool, typer.Option("--embeddings", help="Give the vector of each text instead, as a JSON list.")
     ] = False,
     stream: Annotated[bool, typer.Option("--stream", help="Write each output while it is made.")] = False,
+    engine: EngineName = Engines.torch,
     as_json: Json = False,
 ) -> None:
     """Give an output for every line of a text, in order.
@@ -78,11 +79,12 @@ def predict(
       regard predict runs/x --with runs/y --with runs/z input.txt
       regard predict runs/x questions.jsonl --json
       regard predict runs/x input.txt --embeddings
+      regard predict runs/x input.txt --engine ctranslate2
     """
     from regard.api import Pipeline
 
     join(extensions)
-    pipeline = Pipeline.load(folder, changes, verify)
+    pipeline = Pipeline.load(folder, changes, verify, engine)
     if others:
         pipeline = pipeline.ensemble([Pipeline.load(other, changes, verify) for other in others])
     try:

@@ -10,6 +10,7 @@ A store is a folder with four files, all numbers little-endian:
 
 import mmap
 import os
+import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import accumulate
@@ -32,6 +33,7 @@ class Store:
         self.folder = folder
         self.manifest = manifest
         self.columns = manifest.columns
+        self._watched = [Watched(folder / name) for name in DATA_FILES]
         self._pieces = _mapped(folder / PIECES, manifest.piece)
         self._offsets = _mapped(folder / OFFSETS, "<u8")
         self.lengths: UInt32[np.ndarray, "N C"] = _mapped(folder / LENGTHS, "<u4").reshape(-1, len(self.columns))
@@ -60,6 +62,8 @@ class Store:
         """The tokens of each column: views into the map, nothing is copied."""
         if not -len(self) <= index < len(self):
             raise IndexError(f"example {index} of {len(self)}")
+        for file in self._watched:
+            file.require_same()
         lengths = self.lengths[index].tolist()
         end = int(self._offsets[index % len(self) + 1])
         starts = list(accumulate(lengths, initial=int(self._offsets[index % len(self)])))
@@ -70,6 +74,23 @@ class Store:
     def __reduce__(self) -> tuple[Callable[..., "Store"], tuple[Any, ...]]:
         """Another process opens the same files; the bytes do not travel."""
         return Store.open, (self.folder,)
+
+
+class Watched:
+    """A file as it was when it was opened; reading a map of one that was cut short meanwhile would end the process."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self._descriptor = path, os.open(path, os.O_RDONLY)
+        weakref.finalize(self, os.close, self._descriptor)
+        self._stamp = self._state()
+
+    def require_same(self) -> None:
+        if self._state() != self._stamp:
+            raise Unusable(f"{shown(self.path)} was changed while it was in use. Prepare the data again.")
+
+    def _state(self) -> tuple[int, int]:
+        status = os.fstat(self._descriptor)
+        return status.st_size, status.st_mtime_ns
 
 
 @runtime_checkable

@@ -7,7 +7,8 @@ from regard.decode.hypotheses import Hypothesis, Request
 from regard.decode.lengths import LENGTHS
 from regard.decode.methods import SEARCHES
 from regard.decode.rescoring import force
-from regard.decode.searching import Progressing, search, stream
+from regard.decode.searchers import Asked, Progressing, Searcher, Stepwise, searcher_of
+from regard.decode.searching import search, stream
 from regard.decode.settings import SearchSettings
 from regard.decode.simultaneous import Interpreted, Latency, latency, monotonic, wait_k
 
@@ -15,6 +16,7 @@ __all__ = [
     "LENGTHS",
     "MEANS",
     "SEARCHES",
+    "Asked",
     "Ensemble",
     "Hypothesis",
     "Interpreted",
@@ -23,11 +25,14 @@ __all__ = [
     "Progressing",
     "Request",
     "SearchSettings",
+    "Searcher",
+    "Stepwise",
     "force",
     "greedy",
     "latency",
     "monotonic",
     "search",
+    "searcher_of",
     "stream",
     "wait_k",
 ]

@@ -15,6 +15,7 @@ from regard.decode.methods import SEARCHES
 from regard.decode.requests import check_looking, check_requests, check_sources, unwritten
 from regard.decode.settings import SearchSettings
 from regard.decode.sought import Sought, forced
+from regard.decode.trace import begun
 from regard.models.protocols import Decoder
 
 
@@ -25,6 +26,7 @@ class Following:
         self.sought, self.place = sought, place
         self.tracks = SEARCHES[sought.settings.method](sought, place)
         self.outputs: list[Hypothesis] = []
+        self.trace = begun(sought)
 
     @property
     def live(self) -> list[Live]:
@@ -40,14 +42,19 @@ class Following:
     def advance(self, step: Step, length: int) -> None:
         """Grow every track by a piece: the one that was asked for, or the one it chooses."""
         prefix = self.sought.request.prefix
-        for track in self.tracks:
-            if track.live and length < len(prefix):
+        for number, track in enumerate(self.tracks):
+            before, ended = track.live, len(track.ended)
+            if before and length < len(prefix):
                 forced(self.sought, track, step, prefix[length])
-            elif track.live:
+            elif before:
                 track.advance(step)
+            if before and self.trace is not None:
+                self.trace.grow(number, track, before, ended, None if length < len(prefix) else step)
         if not self.live:
             self.outputs = self.sought.best(self.ended)
             self.sought.canonical.nodes.clear()
+            if self.trace is not None:
+                self.trace.outputs = self.outputs
 
 
 class Batch:

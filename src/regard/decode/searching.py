@@ -1,7 +1,6 @@
 """Search over any model that generates."""
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Int
@@ -10,6 +9,7 @@ from torch import Tensor
 from regard.decode.batch import Batch, Following
 from regard.decode.coverage import Looking
 from regard.decode.hypotheses import Hypothesis, Pieces, Request
+from regard.decode.searchers import Asked, Progressing, searcher_of
 from regard.decode.settings import SearchSettings
 from regard.models.protocols import Decoder
 
@@ -29,17 +29,12 @@ def search(
     `banned` pieces are never written, and neither is the one that begins a text. A source gets the same outputs alone
     and in any batch (see `ties`). Outputs that reached their limit stand behind those that are complete.
     """
+    if (searcher := searcher_of(model)) is not None:
+        return searcher.search(Asked(source, real, settings, requests, tuple(banned)))
     batch = Batch(model, source, real, settings, requests, looking, banned)
     for _ in batch.steps():
         pass
     return [following.outputs for following in batch.everyone]
-
-
-class Progressing(NamedTuple):
-    """What will not change any more, and the outputs once the search is over."""
-
-    settled: Pieces
-    outputs: tuple[Hypothesis, ...] = ()
 
 
 def stream(
@@ -55,9 +50,13 @@ def stream(
 
     Settled is what everything that can still win begins with; it is never taken back.
     """
+    wishes = None if request is None else [request]
+    if (searcher := searcher_of(model)) is not None:
+        yield from searcher.stream(Asked(source, real, settings, wishes, tuple(banned)))
+        return
     settled: Pieces = ()
     with torch.no_grad():
-        batch = Batch(model, source, real, settings, None if request is None else [request], looking, banned)
+        batch = Batch(model, source, real, settings, wishes, looking, banned)
     steps, following = batch.steps(), batch.everyone[0]
     while not following.outputs:
         with torch.no_grad():

@@ -9,7 +9,7 @@ Rows and columns of an attention layer, and what they stand for:
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Literal
@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.attention import Attention, Mechanism, MultiHeadAttention, Record, record
+from regard.attention import replace as replace_at
 from regard.config import Settings
 from regard.errors import ModelError, RequestError
 from regard.explain.attribution import Axis, Unit
@@ -73,9 +74,19 @@ def still(model: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def differentiable(model: nn.Module) -> Iterator[None]:
-    """The model without dropout and with gradients, whatever whoever asks has switched off."""
+    """The model without dropout and with gradients, whatever whoever asks has switched off.
+
+    Not of parameters: nothing is kept for gradients that nobody asks for.
+    """
+    learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
     with still(model), torch.enable_grad():
-        yield
+        try:
+            for parameter in learning:
+                parameter.requires_grad_(False)
+            yield
+        finally:
+            for parameter in learning:
+                parameter.requires_grad_(True)
 
 
 def refuse_empty(subject: Subject) -> None:
@@ -153,7 +164,7 @@ def seen(subject: Subject, look: Look, head: int | str = "mean") -> Seen:
     """The weights of one layer, heads put together as they come so that few are held at once."""
     numbers = heads(subject, look, head)
     parts = (
-        Seen(_over_heads(in_turn(records, look.tap), head), _worst(records), found_O)
+        Seen(_over_heads(in_turn(subject, look, records), head), worst(records), found_O)
         for found_O, records in looked(subject, look, numbers)
     )
     whole = reduce(partial(_both, head), parts)
@@ -163,16 +174,46 @@ def seen(subject: Subject, look: Look, head: int | str = "mean") -> Seen:
 def looked(subject: Subject, look: Look, numbers: list[int]) -> Iterator[tuple[Float[Tensor, " O"], list[Record]]]:
     """The scores and what was recorded of some heads, then of the next, as many as one pass may hold."""
     size = max(1, MANY_WEIGHTS // (len(subject.inputs) + len(subject.outputs)) ** 2)
-    for start in range(0, len(numbers), size):
+    with _looking(subject, look, numbers[:size]) as records:
+        found_O = scores(subject)
+    calls = len(records)
+    yield found_O, records
+    for start in range(size, len(numbers), size):
         few = numbers[start : start + size]
-        with torch.no_grad(), still(subject.model), record(subject.model, look.tap, heads=few, examples=[0]) as records:
-            found_O = scores(subject)
+        with _looking(subject, look, few) as records, up_to(subject, beside(look, "context"), calls):
+            scores(subject)
         yield found_O, records
+
+
+@contextmanager
+def _looking(subject: Subject, look: Look, few: list[int]) -> Iterator[list[Record]]:
+    with torch.no_grad(), still(subject.model), record(subject.model, look.tap, heads=few, examples=[0]) as records:
+        yield records
+
+
+class _Enough(Exception):
+    """A tap has been passed by all that is looked at; what comes after it need not be computed."""
+
+
+@contextmanager
+def up_to(subject: Subject, tap: str, calls: int) -> Iterator[None]:
+    """Passes of the model inside end with so many calls of a tap; entered last, it leaves others at the tap theirs."""
+    left = calls
+
+    def stop(tensor: Tensor) -> Tensor:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise _Enough
+        return tensor
+
+    with suppress(_Enough), replace_at(subject.model, tap, stop):
+        yield
 
 
 def by_head(subject: Subject, look: Look, numbers: list[int]) -> list[Float[Tensor, "Q K"]]:
     """The weights of some heads of one layer, each for itself."""
-    return [one for _, records in looked(subject, look, numbers) for one in in_turn(records, look.tap)]
+    return [one for _, records in looked(subject, look, numbers) for one in in_turn(subject, look, records)]
 
 
 class Maps:
@@ -185,21 +226,33 @@ class Maps:
 
     def __call__(self, look: Look) -> Float[Tensor, "Q K"]:
         found = seen(self.subject, look, self.head)
-        self.check = _worse(self.check, found.check)
+        self.check = worse(self.check, found.check)
         self.scores = found.scores
         return found.map
 
 
-def in_turn(records: Sequence[Record], tap: str) -> Float[Tensor, "H Q K"]:
-    """The calls of a decoder that goes step by step as one, the past growing or not."""
+def in_turn(subject: Subject, look: Look, records: Sequence[Record]) -> Float[Tensor, "H Q K"]:
+    """All calls of a layer as one map."""
     if not records:
-        raise ModelError(f"Nothing passed {tap} while this was scored; the subject names a layer that is not used.")
-    return side_by_side([entry.tensor[0] for entry in records])
+        raise ModelError(
+            f"Nothing passed {look.tap} while this was scored; the subject names a layer that is not used."
+        )
+    return side_by_side(subject, look, [entry.tensor[0] for entry in records])
 
 
-def side_by_side(maps: Sequence[Float[Tensor, "H _ _"]]) -> Float[Tensor, "H Q K"]:
+def side_by_side(subject: Subject, look: Look, maps: Sequence[Float[Tensor, "H _ _"]]) -> Float[Tensor, "H Q K"]:
+    """The steps of a decoder below one another, its past growing or not; parts of the inputs where they stand."""
+    if look.at:
+        return _in_place(maps, look, len(subject.inputs))
     widest = max(one.shape[-1] for one in maps)
     return torch.cat([F.pad(one, (0, widest - one.shape[-1])) for one in maps], dim=1)
+
+
+def _in_place(maps: Sequence[Float[Tensor, "H _ _"]], look: Look, inputs: int) -> Float[Tensor, "H Q K"]:
+    whole_HQK = maps[0].new_zeros(len(maps[0]), 1 if look.queries == "one" else inputs, inputs)
+    for (row, column), one in zip(look.at, maps, strict=True):
+        whole_HQK[:, row : row + one.shape[1], column : column + one.shape[2]] = one
+    return whole_HQK
 
 
 def rows(subject: Subject, look: Look, found: Float[Tensor, "Q K"]) -> Float[Tensor, "R K"]:
@@ -229,16 +282,16 @@ def _over_heads(maps: Float[Tensor, "H Q K"], head: int | str) -> Float[Tensor, 
 
 
 def _both(head: int | str, one: Seen, other: Seen) -> Seen:
-    return Seen(_over_heads(torch.stack([one.map, other.map]), head), _worse(one.check, other.check), other.scores)
+    return Seen(_over_heads(torch.stack([one.map, other.map]), head), worse(one.check, other.check), other.scores)
 
 
-def _worst(records: Sequence[Record]) -> dict[str, float]:
+def worst(records: Sequence[Record]) -> dict[str, float]:
     """How far recorded weights are from what they claim to be."""
     found = [entry.check for entry in records if entry.check is not None]
     return {name: max(getattr(one, name) for one in found) for name in CHECKED if found}
 
 
-def _worse(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+def worse(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
     return {name: max(value, one.get(name, 0.0)) for name, value in other.items()}
 
 

@@ -1,14 +1,12 @@
 """Attention weighed by what it does: each weight times how much the output's score would change with it."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
-from regard.attention import replace
 from regard.config import Settings
 from regard.explain.asking import (
     Kind,
@@ -20,13 +18,11 @@ from regard.explain.asking import (
     probabilities,
     refuse_empty,
     rows,
-    scores,
-    side_by_side,
     stack,
-    still,
 )
 from regard.explain.attribution import Attribution
-from regard.explain.paths import Blend, composed, in_shares, steps
+from regard.explain.paths import Blend, Mixing, apart, composed, in_shares, refuse_single, steps
+from regard.explain.slopes import Slopes
 from regard.explain.subject import Look, Subject
 from regard.explain.weights import plain
 
@@ -34,9 +30,9 @@ CAVEAT = "A gradient tells of small changes of the weights only, and what speaks
 
 
 class AttentionGradientSettings(Settings):
-    """Through all layers, or one layer of one attention."""
+    """Through all layers, or one layer of one attention; the latter where no attention leads to the outputs."""
 
-    layer: int | Literal["all"] = "all"
+    layer: int | Literal["all"] | None = None
     kind: Kind | None = None
     queries: Side | None = None
 
@@ -49,75 +45,35 @@ def attention_gradient(subject: Subject, settings: AttentionGradientSettings) ->
     for nothing. One layer alone is given as it is.
     """
     refuse_empty(subject)
-    looks = list(attentive(subject))
-    if settings.layer != "all":
-        looks = chosen(stack(subject, settings.kind, settings.queries), settings.layer)
-    with differentiable(subject.model), held(subject.model, [look.tap for look in looks]) as weights:
-        scores_O = scores(subject)
-        each = range(len(subject.outputs))
-        found = [_of_output(subject, settings.layer, looks, weights, scores_O[output], output) for output in each]
+    looks, layer = list(attentive(subject)), settings.layer
+    if layer is None:
+        layer = -1 if apart(subject) else "all"
+    if layer != "all":
+        looks = chosen(stack(subject, settings.kind, settings.queries), layer)
+    elif apart(subject):
+        refuse_single(subject, "attention_gradient with layer = 'all'")
+    with differentiable(subject.model):
+        slopes = Slopes(subject, looks)
+        found = [_of_output(subject, layer, looks, slopes(output), output) for output in range(len(subject.outputs))]
     return Attribution(
         method="attention_gradient",
         outputs=subject.outputs,
-        inputs=subject.inputs if settings.layer == "all" else asked(subject, looks[0]),
+        inputs=subject.inputs if layer == "all" else asked(subject, looks[0]),
         weights=plain(torch.stack(found)),
         source=f"{len(looks)} of {len(subject.looks)} layers, mean of heads",
-        check={"score": distance(subject, scores_O)},
+        check=slopes.check,
         caveat=CAVEAT,
-        probabilities=probabilities(scores_O),
+        probabilities=probabilities(slopes.scores),
     )
 
 
-@contextmanager
-def held(model: nn.Module, taps: Sequence[str]) -> Iterator[dict[str, list[Tensor]]]:
-    """What passes these taps as it enters the graph, call by call; weights are built for it where no kernel does."""
-    passed: dict[str, list[Tensor]] = {tap: [] for tap in taps}
-    with ExitStack() as watches:
-        for tap in taps:
-            watches.enter_context(replace(model, tap, _keeping(passed[tap])))
-        yield passed
-
-
-def relevant(weights: Sequence[Tensor], gradients: Sequence[Tensor | None]) -> Float[Tensor, "Q K"]:
-    """The positive part of weight times gradient, the mean of its heads."""
-    parts = [
-        torch.zeros_like(one[0]) if gradient is None else (one.detach() * gradient)[0].clamp(min=0)
-        for one, gradient in zip(weights, gradients, strict=True)
-    ]
-    return side_by_side(parts).mean(0)
-
-
-def distance(subject: Subject, scores_O: Float[Tensor, " O"]) -> float:
-    """How far scores from weights held in the graph are from those of the kernel the model runs."""
-    with torch.no_grad(), still(subject.model):
-        return float((scores(subject) - scores_O.detach()).abs().max())
-
-
-def _keeping(kept: list[Tensor]) -> Callable[[Tensor], Tensor]:
-    def keep(tensor: Tensor) -> Tensor:
-        tensor = tensor if tensor.requires_grad else tensor.detach().requires_grad_()
-        kept.append(tensor)
-        return tensor
-
-    return keep
-
-
 def _of_output(
-    subject: Subject,
-    layer: int | str,
-    looks: Sequence[Look],
-    weights: dict[str, list[Tensor]],
-    score: Float[Tensor, ""],
-    output: int,
+    subject: Subject, layer: int | str, looks: Sequence[Look], maps: Mixing, output: int
 ) -> Float[Tensor, " C"]:
     """What each input counts for one output."""
-    flat = [one for look in looks for one in weights[look.tap]]
-    gradients = torch.autograd.grad(score, flat, retain_graph=True, allow_unused=True)
-    in_order = iter(gradients)
-    maps = {look.tap: relevant(weights[look.tap], [next(in_order) for _ in weights[look.tap]]) for look in looks}
     if layer != "all":
-        return _of_layer(subject, looks[0], maps[looks[0].tap], output)
-    return composed(subject, steps(subject, lambda look: in_shares(maps[look.tap]), Blend()))[output]
+        return _of_layer(subject, looks[0], maps(looks[0]), output)
+    return composed(subject, steps(subject, lambda look: in_shares(maps(look)), Blend()))[output]
 
 
 def _of_layer(subject: Subject, look: Look, found: Float[Tensor, "Q K"], output: int) -> Float[Tensor, " C"]:

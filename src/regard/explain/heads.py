@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.attention import replace
 from regard.errors import ModelError, RequestError
 from regard.explain.asking import MANY_PIECES, around, attentive, beside, differentiable, heads, scores, still
-from regard.explain.gradients import held
+from regard.explain.slopes import held
 from regard.explain.subject import Look, Subject
 
 

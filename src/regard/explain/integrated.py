@@ -1,7 +1,8 @@
 """From the gradient with respect to the inputs' embeddings: at one point, or along the way from a baseline."""
 
-from collections.abc import Iterator
-from typing import Annotated, Literal
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Annotated, Literal, TypeAlias
 
 import torch
 from jaxtyping import Float, Int
@@ -22,6 +23,10 @@ INTEGRATED_CAVEAT = "What counts is counted against a baseline, and another base
 
 # An output that hardly changes between baseline and input is measured against this much of a log-probability.
 LEAST_CHANGE = 0.01
+# Steps in each stretch of the way.
+NODES = 8
+# A part of the way, from a share of it to another.
+Stretch: TypeAlias = tuple[float, float]
 
 
 class InputGradientSettings(Settings):
@@ -31,7 +36,8 @@ class InputGradientSettings(Settings):
 class IntegratedSettings(Settings):
     """The baseline has blanks for all pieces that are text, or zeros for all.
 
-    Steps double, `most` at the utmost, until the parts miss no more than `tolerance` of the whole.
+    There are `steps` at first, then more where they are needed, `most` at the utmost, until the parts miss no more than
+    `tolerance` of the whole.
     """
 
     baseline: Literal["blank", "zero"] = "blank"
@@ -45,7 +51,7 @@ def input_gradient(subject: Subject, settings: InputGradientSettings) -> Attribu
     """sum_d x_d * d log p / d x_d, x an input's embedding   (Denil et al. 2014)."""
     refuse_empty(subject)
     point_SD = embedding(subject, subject.pieces)
-    found_OS = along(subject, point_SD[None], torch.ones(1), point_SD)
+    found_OS = along(subject, point_SD[None], point_SD, range(len(subject.outputs)))[:, 0]
     return _attribution(subject, "input_gradient", found_OS, "embeddings", {}, GRADIENT_CAVEAT)
 
 
@@ -69,7 +75,8 @@ def embedding(subject: Subject, pieces: Int[Tensor, " S"]) -> Float[Tensor, "S D
         subject.scores(pieces[None])
     if not seen:
         raise ModelError(f"Nothing passed {subject.embedded} while this was scored; the subject names another tap.")
-    return seen[0].tensor[0, : len(pieces)]
+    # Inputs may be read in several goes, and a text that is written may stand behind them.
+    return torch.cat([entry.tensor[0] for entry in seen])[: len(pieces)]
 
 
 def baseline(subject: Subject, kind: Literal["blank", "zero"]) -> Float[Tensor, "S D"]:
@@ -83,25 +90,94 @@ def baseline(subject: Subject, kind: Literal["blank", "zero"]) -> Float[Tensor, 
 def integrated(
     subject: Subject, point: Float[Tensor, "S D"], base: Float[Tensor, "S D"], settings: IntegratedSettings
 ) -> tuple[Float[Tensor, "O S"], float, int]:
-    """The integral, what it misses as a share of the whole, and the steps it took."""
-    change_O, count = whole(subject, point, base), settings.steps
-    found_OS = summed(subject, point, base, count)
-    while (gap := _gap(found_OS, change_O)) > settings.tolerance and count * 2 <= settings.most:
-        count *= 2
-        found_OS = summed(subject, point, base, count)
-    return found_OS, gap, count
+    """The integral, what it misses as a share of the whole, and the steps it took.
+
+    What a stretch of the way must sum to is known: the scores at its ends. So each stretch tells what it misses of each
+    output, and steps go where something is missed, for the outputs of which it is.
+    """
+    nodes = min(NODES, settings.steps)
+    way = Way(subject, point, base, nodes)
+    edges = torch.linspace(0, 1, settings.steps // nodes + 1, dtype=torch.float64)
+    way.take(list(pairwise(edges.tolist())))
+    while (few := way.open(settings.tolerance)) and (split := way.worst(settings, few)):
+        way.split(split, few)
+    return way.found, float(way.gaps.max()), way.count
 
 
-def summed(
-    subject: Subject, point: Float[Tensor, "S D"], base: Float[Tensor, "S D"], count: int
-) -> Float[Tensor, "O S"]:
-    """The integral by Gauss and Legendre's rule with so many steps."""
-    nodes_N, shares_N = (torch.tensor(one, dtype=point.dtype, device=point.device) for one in leggauss(count))
-    total_OS = point.new_zeros(len(subject.outputs), len(point))
-    for few in _few(count, len(point)):
-        points_NSD = base + (nodes_N[few, None, None] + 1) / 2 * (point - base)
-        total_OS += along(subject, points_NSD, shares_N[few] / 2, point - base)
-    return total_OS
+class Way:
+    """The straight way from a baseline to a point in stretches, each with its part of the integral."""
+
+    def __init__(self, subject: Subject, point: Float[Tensor, "S D"], base: Float[Tensor, "S D"], nodes: int) -> None:
+        self.subject, self.base, self.change, self.count = subject, base, point - base, 0
+        self.nodes, self.shares = (torch.from_numpy(one) for one in leggauss(nodes))
+        self.scores: dict[float, Float[Tensor, " O"]] = {}
+        self.parts: dict[Stretch, Float[Tensor, "O S"]] = {}
+
+    def take(self, stretches: Sequence[Stretch], outputs: Sequence[int] | None = None) -> None:
+        """The integral over these stretches, by Gauss and Legendre's rule; of some outputs, or all."""
+        outputs = range(len(self.subject.outputs)) if outputs is None else outputs
+        self._score({edge for stretch in stretches for edge in stretch})
+        middles = torch.tensor([[(low + high) / 2, (high - low) / 2] for low, high in stretches], dtype=torch.float64)
+        places_N = (middles[:, :1] + middles[:, 1:] * self.nodes).flatten()
+        each = _few(len(places_N), len(self.base))
+        found_ONS = torch.cat([self._along(places_N[few], outputs) for few in each], dim=1)
+        weights_PN = (middles[:, 1:] * self.shares).to(found_ONS)
+        for number, stretch in enumerate(stretches):
+            few = slice(number * len(self.nodes), (number + 1) * len(self.nodes))
+            if stretch not in self.parts:
+                self.parts[stretch] = found_ONS.new_zeros(len(self.subject.outputs), found_ONS.shape[-1])
+            self.parts[stretch][outputs] = torch.einsum("ons,n->os", found_ONS[:, few], weights_PN[number])
+        self.count += len(places_N)
+
+    def split(self, stretches: Sequence[Stretch], outputs: Sequence[int]) -> None:
+        """Each of these in two, for some outputs; the others keep their part, in the first half."""
+        halves = [list(pairwise((low, (low + high) / 2, high))) for low, high in stretches]
+        for stretch, (first, _) in zip(stretches, halves, strict=True):
+            self.parts[first] = self.parts.pop(stretch)
+        self.take([half for both in halves for half in both], outputs)
+
+    def open(self, tolerance: float) -> list[int]:
+        """The outputs of which more is missed than may be."""
+        return (self.gaps > tolerance).nonzero().flatten().tolist()
+
+    def worst(self, settings: IntegratedSettings, outputs: Sequence[int]) -> list[Stretch]:
+        """The stretches that miss more than their share, the worst first, as many as may be taken in steps."""
+        missed = {stretch: float((self._missed(stretch).abs() / self._whole)[outputs].max()) for stretch in self.parts}
+        room = (settings.most - self.count) // (2 * len(self.nodes))
+        ranked = sorted(missed, key=lambda stretch: -missed[stretch])
+        allowed = settings.tolerance / (2 * len(ranked))
+        return [one for number, one in enumerate(ranked) if number == 0 or missed[one] > allowed][: max(room, 0)]
+
+    @property
+    def found(self) -> Float[Tensor, "O S"]:
+        return torch.stack([self.parts[stretch] for stretch in sorted(self.parts)]).sum(0)
+
+    @property
+    def gaps(self) -> Float[Tensor, " O"]:
+        """What the parts miss of the whole, as a share of it."""
+        missed_O = torch.stack([self._missed(stretch) for stretch in self.parts]).sum(0)
+        return missed_O.abs() / self._whole
+
+    @property
+    def _whole(self) -> Float[Tensor, " O"]:
+        return (self.scores[1.0] - self.scores[0.0]).abs().clamp(min=LEAST_CHANGE)
+
+    def _missed(self, stretch: Stretch) -> Float[Tensor, " O"]:
+        low, high = stretch
+        return self.scores[high] - self.scores[low] - self.parts[stretch].sum(-1)
+
+    def _score(self, places: set[float]) -> None:
+        new = sorted(places - self.scores.keys())
+        with torch.no_grad(), still(self.subject.model):
+            points_NSD = self._points(torch.tensor(new, dtype=torch.float64))
+            parts = [_scored(self.subject, points_NSD[few]) for few in _few(len(new), len(self.base))]
+        self.scores |= dict(zip(new, torch.cat(parts), strict=True))
+
+    def _along(self, places: Float[Tensor, " N"], outputs: Sequence[int]) -> Float[Tensor, "O N S"]:
+        return along(self.subject, self._points(places), self.change, outputs)
+
+    def _points(self, places: Float[Tensor, " N"]) -> Float[Tensor, "N S D"]:
+        return self.base + places.to(self.base)[:, None, None] * self.change
 
 
 @torch.no_grad()
@@ -113,23 +189,32 @@ def whole(subject: Subject, point: Float[Tensor, "S D"], base: Float[Tensor, "S 
 
 
 def along(
-    subject: Subject, points: Float[Tensor, "N S D"], shares: Float[Tensor, " N"], change: Float[Tensor, "S D"]
-) -> Float[Tensor, "O S"]:
-    """sum_n share_n * (change . gradient at point n), for each output and input."""
+    subject: Subject, points: Float[Tensor, "N S D"], change: Float[Tensor, "S D"], outputs: Sequence[int]
+) -> Float[Tensor, "O N S"]:
+    """change . gradient at each point, for each of these outputs and every input."""
     with differentiable(subject.model):
         leaf_NSD = points.detach().clone().requires_grad_()
-        totals_O = (_scored(subject, leaf_NSD) * shares.to(points.device)[:, None]).sum(0)
-        gradients = [torch.autograd.grad(total, leaf_NSD, retain_graph=True)[0] for total in totals_O]
-    return torch.stack([(gradient.sum(0) * change).sum(-1) for gradient in gradients])
+        # Versions know nothing of one another, so that one sum has the gradients of all.
+        totals_O = _scored(subject, leaf_NSD).sum(0)
+        found = []
+        for output in outputs:
+            (slope_NSD,) = torch.autograd.grad(totals_O[output], leaf_NSD, retain_graph=output != outputs[-1])
+            found.append((slope_NSD * change).sum(-1))
+    return torch.stack(found)
 
 
 def _scored(subject: Subject, points: Float[Tensor, "N S D"]) -> Float[Tensor, "N O"]:
     """The scores when the inputs' embeddings are these."""
 
+    passed = 0
+
     def put(embedded: Tensor) -> Tensor:
+        nonlocal passed
         if embedded.shape[0] != len(points):
             raise ModelError(f"{len(points)} versions were to be scored at once, and {embedded.shape[0]} were.")
-        return torch.cat([points, embedded[:, points.shape[1] :]], dim=1)
+        part_NSD = points[:, passed : passed + embedded.shape[1]]
+        passed += embedded.shape[1]
+        return torch.cat([part_NSD, embedded[:, part_NSD.shape[1] :]], dim=1)
 
     with replace(subject.model, subject.embedded, put):
         return subject.scores(subject.pieces.expand(len(points), -1))
@@ -139,11 +224,6 @@ def _few(count: int, length: int) -> Iterator[slice]:
     size = max(1, MANY_PIECES // length)
     for start in range(0, count, size):
         yield slice(start, start + size)
-
-
-def _gap(found: Float[Tensor, "O S"], change: Float[Tensor, " O"]) -> float:
-    """What the parts miss of the whole, as a share of it, for the worst output."""
-    return float(((change - found.sum(-1)).abs() / change.abs().clamp(min=LEAST_CHANGE)).max())
 
 
 def _attribution(

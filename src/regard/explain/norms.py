@@ -6,6 +6,7 @@ from typing import Literal
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn import functional as F
 
 from regard.attention import MultiHeadAttention, Record, record
 from regard.config import Settings
@@ -85,7 +86,8 @@ def moved(subject: Subject, look: Look, head: int | str) -> Float[Tensor, "Q K"]
         scores(subject)
         given_HKD = _given(subject, look, [entry for entry in seen if entry.name == values])[asked]
         calls = [entry.tensor.shape[2] for entry in seen if entry.name == context]
-    maps = (_some(subject, look, asked, rows) for rows in _few(calls, len(asked) * given_HKD.shape[1]))
+    few = [None] if look.at else _few(calls, len(asked) * given_HKD.shape[1])
+    maps = (_some(subject, look, asked, rows) for rows in few)
     return torch.cat([_lengths(weights_HQK, given_HKD) for weights_HQK in maps])
 
 
@@ -93,7 +95,7 @@ def _some(subject: Subject, look: Look, asked: Sequence[int], rows: Sequence[int
     """The weights of some rows, all heads of them."""
     with still(subject.model), record(subject.model, look.tap, heads=asked, rows=rows, examples=[0]) as seen:
         scores(subject)
-    return in_turn(seen, look.tap)
+    return in_turn(subject, look, seen)
 
 
 def _few(calls: Sequence[int], row: int) -> Iterator[Sequence[int] | None]:
@@ -116,6 +118,9 @@ def _given(subject: Subject, look: Look, values: Sequence[Record]) -> Float[Tens
     """Each head's values as they arrive in the layer's output; keys that came step by step, side by side."""
     attention, count = around(subject, look), mechanism(subject, look).sizes.heads
     values_GKE = torch.cat([entry.tensor[0] for entry in values], dim=1)
+    if look.at:
+        first = look.at[0][1]
+        values_GKE = F.pad(values_GKE, (0, 0, first, len(subject.inputs) - first - values_GKE.shape[1]))
     values_HKE = values_GKE.repeat_interleave(count // values_GKE.shape[0], dim=0)
     if not isinstance(attention, MultiHeadAttention):
         return values_HKE

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from regard.errors import RequestError
@@ -19,9 +19,13 @@ Mixing: TypeAlias = Callable[[Look], Tensor]
 
 @runtime_checkable
 class Placed(Protocol):
-    """A subject whose outputs are each read at one position of the inputs: a tag's word, a text's first piece."""
+    """A subject that tells where outputs are read off the inputs' last states: a tag at its word, a class at the first.
 
-    places: Int[Tensor, " O"]
+    read[o, i] is the share of output o that is read at input i; None if it is read everywhere alike.
+    """
+
+    @property
+    def read(self) -> Float[Tensor, "O S"] | None: ...
 
 
 @dataclass(frozen=True)
@@ -65,14 +69,19 @@ class Step:
 
 def followed(subject: Subject) -> Literal["all", -1]:
     """All layers where there are several to be followed through, else the last."""
-    return "all" if any(look.kind == "self" for look in attentive(subject)) else -1
+    return "all" if any(look.kind == "self" for look in attentive(subject)) and not apart(subject) else -1
+
+
+def apart(subject: Subject) -> bool:
+    """Whether two texts are read of which one asks the other: no attention leads from there to the outputs."""
+    return any(look.kind == "cross" and look.queries == "inputs" for look in attentive(subject))
 
 
 def refuse_single(subject: Subject, method: str) -> None:
     """One attention over states that no attention made has nothing to be followed through."""
     if followed(subject) != "all":
         raise RequestError(
-            f"{method} follows attention through layers of self-attention, and this model has none; "
+            f"{method} follows attention through layers of self-attention up to the outputs, and this model has none; "
             "use weights, attention_gradient or integrated_gradients."
         )
 
@@ -162,7 +171,6 @@ def _summed(
 def _read(subject: Subject, states: Float[Tensor, "S S"]) -> Step:
     """How outputs are read off the inputs' last states where no attention does it: at their places, or everywhere."""
     size = len(states)
-    if isinstance(subject, Placed):
-        places_O = subject.places.to(states.device)
-        return Step("outputs", None, torch.eye(size, dtype=states.dtype, device=states.device)[places_O])
+    if isinstance(subject, Placed) and subject.read is not None:
+        return Step("outputs", None, subject.read.to(states))
     return Step("outputs", None, states.new_full((len(subject.outputs), size), 1.0 / size))

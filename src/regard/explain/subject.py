@@ -13,7 +13,8 @@ from regard.explain.attribution import Axis
 class Look:
     """One attention layer: its tap, and what its queries and keys stand for.
 
-    Queries are positions of the inputs, of the outputs, or one for the whole text (pooling).
+    Queries are positions of the inputs, of the outputs, or one for the whole text (pooling). Where inputs are read in
+    several goes, `at` has for each call of the layer the input at which its queries begin, and that of its keys.
     """
 
     tap: str
@@ -21,6 +22,7 @@ class Look:
     kind: Literal["self", "cross", "pool"]
     queries: Literal["inputs", "outputs", "one"]
     keys: Literal["inputs", "outputs"]
+    at: tuple[tuple[int, int], ...] = ()
 
 
 @runtime_checkable

@@ -59,8 +59,9 @@ def told(subject: Subject, looks: list[Look], settings: Choice) -> str:
 
 
 def elsewhere(shown: Float[Tensor, "R C"]) -> str:
-    """What is not on the columns shown: outputs written before, or nothing."""
-    rest = 1.0 - float(shown.sum(-1).mean())
+    """What is not on the columns shown: outputs written before, or nothing; of rows that look at something."""
+    sums_R = shown.sum(-1)
+    rest = 1.0 - float(sums_R[sums_R > 0].mean()) if (sums_R > 0).any() else 1.0
     return f"; {rest:.2f} of the weight is on nothing or on earlier outputs" if rest > 0.005 else ""
 
 

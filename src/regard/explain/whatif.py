@@ -116,16 +116,18 @@ def _set(subject: Subject, cell: Cell) -> Iterator[None]:
     """The model with one cell set, for one pass."""
     look = found(subject, cell.look)
     numbers = heads(subject, look, "mean" if cell.head is None else cell.head)
-    row, reached = _row(subject, look, cell), 0
+    row, reached, calls = _row(subject, look, cell), 0, iter(look.at)
 
     def put(weights: Float[Tensor, "B H Q K"]) -> Float[Tensor, "B H Q K"]:
-        # A decoder that goes step by step passes here once for each row.
+        # A decoder that goes step by step passes here once for each row, a reader of several texts once for each.
         nonlocal reached
-        first, reached = reached, reached + weights.shape[2]
-        if not first <= row < reached:
+        first, left = next(calls, (reached, 0))
+        reached = first + weights.shape[2]
+        column = cell.column - left
+        if not first <= row < reached or not 0 <= column < weights.shape[3]:
             return weights
         changed = weights.clone()
-        changed[:, numbers, row - first] = _with(weights[:, numbers, row - first], cell.column, cell.value)
+        changed[:, numbers, row - first] = _with(weights[:, numbers, row - first], column, cell.value)
         return changed
 
     with replace(subject.model, look.tap, put):

@@ -93,3 +93,8 @@ def _words(axis: Axis, run: list[int]) -> Iterator[tuple[int, Unit]]:
 
 def _moved(span: Span, by: int) -> Span:
     return span[0] + by, span[1] + by
+
+
+def word_ranges(axis: Axis) -> list[tuple[int, int]]:
+    """Which pieces of an axis make which word: the first of each, and the first that is not of it any more."""
+    return list(pairwise([*_merged(axis).starts.tolist(), len(axis)]))

@@ -22,11 +22,14 @@ from regard.explain.asking import (
     probabilities,
     refuse_empty,
     scores,
+    side_by_side,
     stack,
     still,
+    up_to,
 )
 from regard.explain.attribution import Attribution
 from regard.explain.paths import Blend, composed, followed, in_shares, refuse_single, steps
+from regard.explain.rollout import Share
 from regard.explain.subject import Look, Subject
 from regard.explain.weights import plain
 
@@ -34,11 +37,16 @@ CAVEAT = "A layer may carry a value on that no later layer reads; and a model ne
 
 
 class ZeroingSettings(Settings):
-    """One layer, or all of them followed by rollout: the latter wherever there is self-attention, if none is named."""
+    """One layer, or all of them followed by rollout: the latter wherever there is self-attention, if none is named.
+
+    Taking away a position's own value leaves what passes by the layer, so that is no part of the distance: `residual`
+    is its share. Mohebbi et al. have 0, which loses the place of a word after a few layers.
+    """
 
     layer: int | Literal["all"] | None = None
     kind: Kind | None = None
     queries: Side | None = None
+    residual: Share = 0.5
 
 
 def value_zeroing(subject: Subject, settings: ZeroingSettings) -> Attribution:
@@ -47,10 +55,10 @@ def value_zeroing(subject: Subject, settings: ZeroingSettings) -> Attribution:
     layer = followed(subject) if settings.layer is None else settings.layer
     if layer == "all":
         refuse_single(subject, "value_zeroing with layer = 'all'")
-        # A layer's output has its residual in it, and so has the distance; only what crosses has a stream of its own.
-        layers = steps(subject, lambda look: in_shares(lost(subject, look)), Blend(kept=0.0))
+        # What crosses has a stream of its own beside it, whatever the residual.
+        layers = steps(subject, lambda look: in_shares(lost(subject, look)), Blend(kept=settings.residual))
         outputs, inputs, found = subject.outputs, subject.inputs, composed(subject, layers)
-        told = f"{len(subject.looks)} layers"
+        told = f"{len(subject.looks)} layers, residual {settings.residual}"
     else:
         looks = stack(subject, settings.kind, settings.queries)
         (look,) = chosen(looks, layer)
@@ -76,10 +84,11 @@ def lost(subject: Subject, look: Look) -> Float[Tensor, "Q K"]:
     with still(subject.model), record(subject.model, beside(look, "values"), examples=[0]) as values:
         with record(subject.model, tap, examples=[0]) as whole:
             scores(subject)
-        whole_QD = _vectors(whole)[0]
         keys = sum(entry.tensor.shape[2] for entry in values)
-        columns = [_turned(subject, look, tap, few, whole_QD) for few in _few(keys, len(subject.pieces))]
-    return torch.cat(columns).T.contiguous()
+        columns = [_turned(subject, look, tap, few, whole) for few in _few(keys, len(subject.pieces))]
+    found_QK = torch.cat(columns).T.contiguous()
+    # Keys of several calls were zeroed each in its own, which put them in their places.
+    return side_by_side(subject, look, [found_QK[None]])[0] if len(look.at) == 1 else found_QK
 
 
 def watched(subject: Subject, look: Look) -> str:
@@ -91,13 +100,17 @@ def watched(subject: Subject, look: Look) -> str:
 
 
 def _turned(
-    subject: Subject, look: Look, tap: str, few: Sequence[int], whole: Float[Tensor, "Q D"]
+    subject: Subject, look: Look, tap: str, few: Sequence[int], whole: Sequence[Record]
 ) -> Float[Tensor, "N Q"]:
     """The distance at every query with one value gone, for a few values at once."""
-    zero = _Zero(few)
-    with replace(subject.model, beside(look, "values"), zero), record(subject.model, tap) as seen:
+    values = beside(look, "values")
+    with (
+        replace(subject.model, values, _Zero(few)),
+        record(subject.model, tap) as seen,
+        up_to(subject, tap, len(whole)),
+    ):
         subject.scores(subject.pieces.expand(len(few), -1))
-    return (1.0 - F.cosine_similarity(_vectors(seen), whole, dim=-1)).clamp(min=0)
+    return (1.0 - F.cosine_similarity(_vectors(seen), _vectors(whole), dim=-1)).clamp(min=0)
 
 
 class _Zero:

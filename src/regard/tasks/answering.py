@@ -14,7 +14,7 @@ from regard.explain import Subject
 from regard.metrics import metric
 from regard.models import encoder, read_encoder
 from regard.nn import Loss
-from regard.tasks import explained, passages, silence
+from regard.tasks import explained_answers, passages, silence
 from regard.tasks.answers import Right, right, written
 from regard.tasks.finding import Answer, AnswerSettings, Finding
 from regard.tasks.passages import READERS, Batch, Layout, Reader, Window, WindowsSettings
@@ -114,7 +114,7 @@ class AnsweringTask(Task):
         return Finding(self.reading.tokenizer, model, layout, recipe.predict)
 
     def subject(self, model: nn.Module, row: Row, recipe: AnsweringRecipe, target: str | None) -> Subject:
-        return explained.found(self, model, row, recipe, target)
+        return explained_answers.found(self, model, row, recipe, target)
 
     def tuned(self, model: nn.Module, rows: Sequence[Row], recipe: AnsweringRecipe) -> AnsweringRecipe:
         """The recipe with the score a span must reach, where it leaves that to validation."""

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from regard.decode import Hypothesis, Progressing, Request, SearchSettings, search, stream
 from regard.tasks.ending import Ending
+from regard.tasks.generating import begun
 from regard.tasks.grouping import GroupSettings, blocks, in_groups
 from regard.tasks.measuring import carries
 from regard.tasks.prompting import ContinueSettings, Prompting
@@ -51,6 +52,8 @@ class Work:
     pieces: tuple[int, ...]
     status: tuple[Status, ...]
     seed: int | None
+    # What has to be written first.
+    prefix: tuple[int, ...] = ()
     found: tuple[list[Hypothesis], ...] = ()
 
     @property
@@ -100,12 +103,13 @@ class Continuing:
         room = self.room(self.settings.pieces)
         if not ids:
             return Work(prompt, (), ("empty",), None)
+        prefix = begun(row, lambda text: self.tokenizer.encode(text).ids)
         if room is None or len(ids) <= room:
-            return Work(prompt, tuple(ids), (), self.prompting.seed(row))
+            return Work(prompt, tuple(ids), (), self.prompting.seed(row), prefix)
         if self.settings.long == "refuse":
             return Work(prompt, (), ("refused",), None)
         kept = ids[-room:] if self.settings.long == "tail" else ids[:room]
-        return Work(prompt, tuple(kept), (self.settings.long,), self.prompting.seed(row))
+        return Work(prompt, tuple(kept), (self.settings.long,), self.prompting.seed(row), prefix)
 
     @cached_property
     def prompting(self) -> Prompting:
@@ -141,7 +145,7 @@ class Continuing:
             left = max(min(left, self.longest - len(self.seen(work))), 1)
         # Each window draws its own luck; without a seed of its own, a window's pieces decide.
         seed = None if work.seed is None else work.seed + (len(work.found) << 32)
-        return Request(seed=seed, longest=left)
+        return Request(prefix=() if work.found else work.prefix, seed=seed, longest=left)
 
     def sources(self, works: Sequence[Work]) -> tuple[Tensor, Tensor]:
         device = next(self.model.parameters()).device

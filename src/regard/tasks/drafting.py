@@ -9,7 +9,7 @@ from pydantic import PositiveInt
 
 from regard.decode import Hypothesis, Progressing, Request
 from regard.errors import RequestError
-from regard.tasks.generating import Generating, mean_score, written
+from regard.tasks.generating import PREFIX, PREFIX_PIECES, Generating, begun, mean_score, written
 from regard.tasks.grouping import GroupSettings, blocks
 from regard.tasks.lines import Read, Reader
 from regard.tasks.results import Status, Written, plain, status
@@ -106,19 +106,19 @@ class Drafting:
         if not length or not read.text.strip():
             return Work(read.text, [], ("empty",))
         parts = chosen(read, self.settings.long, room, self.reader.tokenizer.between)
-        if row.get("prefix") and len(parts) > 1:
+        if (row.get(PREFIX) or row.get(PREFIX_PIECES)) and len(parts) > 1:
             raise RequestError(f"A text of {len(parts)} parts cannot be given a prefix; send the parts alone.")
-        jobs = [self.job(self.reader.numbered(part), row.get("prefix", "")) for part in parts]
+        jobs = [self.job(self.reader.numbered(part), row) for part in parts]
         return Work(read.text, jobs, (STATUSES[self.settings.long],) if length > room else ())
 
     def room(self, length: int) -> int:
         longest = self.settings.longest
         return length if longest is None else max(longest - len(self.frame(())), 1)
 
-    def job(self, read: Read, prefix: str) -> Job:
-        begun = tuple(self.reader.write_many([prefix], [read.words])[0]) if prefix else ()
+    def job(self, read: Read, row: Row) -> Job:
+        prefix = begun(row, lambda text: self.reader.write_many([text], [read.words])[0])
         avoid = tuple((slot,) for slot in self.reader.free(read.words))
-        return Job(read, self.frame(read.pieces), Request(prefix=begun, avoid=avoid))
+        return Job(read, self.frame(read.pieces), Request(prefix=prefix, avoid=avoid))
 
     def searched(self, jobs: list[Job]) -> list[Draft]:
         return [self.draft(*found) for found in zip(jobs, self.generating.searched(jobs), strict=True)]

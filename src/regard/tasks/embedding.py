@@ -12,10 +12,11 @@ from torch import Tensor, nn
 
 from regard.data import Encoding
 from regard.errors import ConfigError
+from regard.explain import Subject
 from regard.models import encoder
 from regard.models.embedder import Embedder, EmbedderSettings
 from regard.nn import Loss
-from regard.tasks import reading
+from regard.tasks import explained_likeness, reading
 from regard.tasks.grouping import blocks, in_groups
 from regard.tasks.reading import LongSettings, Reading
 from regard.tasks.recipe import Recipe
@@ -88,6 +89,10 @@ class EmbeddingTask(Task):
         embedding = Embedding(self.reading, model, recipe.predict)
         for block in blocks(rows):
             yield from embedding([row["text"] for row in block])
+
+    def subject(self, model: nn.Module, row: Row, recipe: EmbeddingRecipe, target: str | None) -> Subject:
+        room = Embedding(self.reading, model, recipe.predict).room
+        return explained_likeness.likened(self, model, row, room, target)
 
     def embed(self, model: nn.Module, rows: Iterable[Row], recipe: EmbeddingRecipe) -> Iterator[Float[Tensor, " D"]]:
         for found in self.predict(model, rows, recipe):

@@ -6,6 +6,7 @@ from typing import Any
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from regard.decode import Searcher, searcher_of
 from regard.models import Start, State, Vocabulary
 from regard.text import Tokenizing
 
@@ -22,6 +23,12 @@ class Ending:
         self.vocabulary = replace(given, end=self.end)
         unused = {number for number, piece in enumerate(tokenizer.pieces) if not piece}
         self.banned = tuple(sorted((tokenizer.special | unused) - {self.end}))
+
+    @property
+    def searcher(self) -> Searcher | None:
+        """What searches the model by itself, told of all pieces that end a text."""
+        found = searcher_of(self.model)
+        return None if found is None else found.ending(self, self.stops)
 
     def start(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None = None) -> Start:
         found: Start = self.model.start(source, real)

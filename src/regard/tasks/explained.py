@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from regard.errors import RequestError, unknown
 from regard.explain import Axis, Unit
-from regard.tasks.subjects import Prediction, axis, blank, labelled, named, picked, repeated, tensor, written
+from regard.tasks.generating import OUTPUT_PIECES, numbers
+from regard.tasks.subjects import Prediction, at, axis, blank, labelled, named, picked, repeated, said, tensor, written
 from regard.text import Tokenizing
 
 EMBEDDED = "encoder.embedding.embedded"
@@ -35,7 +36,7 @@ def sequence(
 
     def score(given: Int[Tensor, "N S"], real: Bool[Tensor, "N S"] | None) -> Float[Tensor, "N O"]:
         decoded = model(given, repeated(before_T, len(given)), real)
-        return picked(model.output.log_probabilities(decoded), wanted_T)
+        return said(model.output, decoded, wanted_T)
 
     outputs = written(target, pieces, text, [target.end])
     return Prediction(model, inputs, outputs, tensor(source, model), hidden, EMBEDDED, score)
@@ -52,8 +53,8 @@ def continued(
         if real is not None:
             raise RequestError('Pieces of a prompt cannot be left out, only hidden; set how = "blank".')
         whole_NT = torch.cat([given, repeated(wanted_T[:-1], len(given))], dim=1)
-        log_NTV = model.output.log_probabilities(model(whole_NT))[:, given.shape[1] - 1 :]
-        return picked(log_NTV, wanted_T)
+        decoded = model(whole_NT)
+        return said(model.output, replace(decoded, hidden=decoded.hidden[:, given.shape[1] - 1 :]), wanted_T)
 
     if not len(pieces):
         raise RequestError("Nothing was written, so there is nothing to explain; give a target with --target.")
@@ -65,7 +66,10 @@ def translated(task: Any, model: nn.Module, row: Any, recipe: Any, target: str |
     """A translation, or the one that is given."""
     translating, sides = task.translating(model, recipe), task.sides
     job = one_part(translating.work(row).jobs, "source")
-    if target is None:
+    if target is None and row.get(OUTPUT_PIECES):
+        pieces = numbers(row, OUTPUT_PIECES)
+        output = (pieces, sides.target.decode(pieces))
+    elif target is None:
         done = translating.done([job])[0]
         output = (done.hypotheses[0].pieces, done.text)
     else:
@@ -80,7 +84,10 @@ def drafted(task: Any, model: nn.Module, row: Any, recipe: Any, target: str | No
     """A summary or a reply, or the one that is given."""
     drafting = task.drafting(model, recipe)
     job = one_part(drafting.work(row, task.fields[0]).jobs, task.fields[0])
-    if target is None:
+    if target is None and row.get(OUTPUT_PIECES):
+        pieces = numbers(row, OUTPUT_PIECES)
+        output = (pieces, task.reader.text(pieces, job.read.words))
+    elif target is None:
         draft = drafting.searched([job])[0]
         output = (draft.hypotheses[0].pieces, draft.text)
     else:
@@ -124,12 +131,13 @@ def classified(task: Any, model: Any, row: Any, recipe: Any, target: str | None)
     def score(given: Int[Tensor, "N S"], real: Bool[Tensor, "N S"] | None) -> Float[Tensor, "N O"]:
         logits_NC = model(given, real)
         log_NC = logits_NC.logsigmoid() if task.labels.several else logits_NC.log_softmax(-1)
-        return log_NC[:, places.to(log_NC.device)]
+        return picked(log_NC[:, None].expand(-1, len(places), -1), places.to(log_NC.device))
 
     tokenizer = task.reading.tokenizer
     inputs = axis(row["text"], cut, named(tokenizer, tokenizer.opening), named(tokenizer, tokenizer.closing))
     source = tensor(task.reading.wrapped(cut.ids), model)
-    return Prediction(model, inputs, labelled(*labels), source, blank(tokenizer), EMBEDDED, score)
+    read = at(torch.zeros_like(places), len(inputs)) if model.head.pooling.how == "first" else None
+    return Prediction(model, inputs, labelled(*labels), source, blank(tokenizer), EMBEDDED, score, read)
 
 
 def tagged(task: Any, model: Any, row: Any, recipe: Any, target: str | None) -> Prediction:
@@ -139,10 +147,7 @@ def tagged(task: Any, model: Any, row: Any, recipe: Any, target: str | None) -> 
     sentence = one_part(work.parts if work.words else (), "text")
     given = task.words.tensors([sentence], next(model.parameters()).device)
     tags = target.split() if target is not None else [task.tags[number] for number in tagging.decided([work])[0].tags]
-    if len(tags) != len(work.words):
-        raise RequestError(f"{len(tags)} tags for {len(work.words)} words; give one for each.")
-    if strangers := [tag for tag in tags if tag not in task.tags]:
-        raise RequestError(unknown("tag", strangers[0], task.tags))
+    _checked(tags, work, task.tags)
     chosen_W = torch.tensor([task.tags.index(tag) for tag in tags], device=given.pieces.device)
 
     def score(pieces: Int[Tensor, "N S"], real: Bool[Tensor, "N S"] | None) -> Float[Tensor, "N O"]:
@@ -151,12 +156,9 @@ def tagged(task: Any, model: Any, row: Any, recipe: Any, target: str | None) -> 
         return picked(model.marginals(emissions_NWC, words.words_real).clamp(min=1e-30).log(), chosen_W)
 
     tokenizer = task.words.reading.tokenizer
-    inputs = _words(work, sentence, tokenizer)
-    outputs = Axis(
-        work.text,
-        tuple(Unit(f"{word.text}/{tag}") for word, tag in zip(work.words, tags, strict=True)),
-    )
-    return Prediction(model, inputs, outputs, given.pieces[0], blank(tokenizer), EMBEDDED, score)
+    inputs, outputs = _words(work, sentence, tokenizer), _tags(work, tags)
+    read = at(given.first[0], len(inputs))
+    return Prediction(model, inputs, outputs, given.pieces[0], blank(tokenizer), EMBEDDED, score, read)
 
 
 def _versions(given: Any, pieces: Int[Tensor, "N S"], real: Bool[Tensor, "N S"] | None) -> Any:
@@ -191,61 +193,40 @@ def _words(work: Any, sentence: Any, tokenizer: Any) -> Axis:
     return Axis(work.text, (*opening, *units, *closing))
 
 
-def found(task: Any, model: Any, row: Any, recipe: Any, target: str | None) -> Prediction:
-    """An answer in a passage, or the one that is given."""
-    device, tokenizer = next(model.parameters()).device, task.reading.tokenizer
-    finding = task.finding(model, recipe)
-    work = finding.works([row])[0]
-    window = one_part(work.windows, "passage")
-    place = _place(finding, row, target)
-    start, last = (0, 0) if place is None else _pieces(work.passage.spans, *place)
-    layout = task.layout(device)
-    sample = layout([window])
-    if not hasattr(sample, "segments"):
-        raise RequestError("The recurrent reader reads question and passage apart; explain a model with head = spans.")
+def marked(task: Any, model: Any, row: Any, recipe: Any, target: str | None) -> Prediction:
+    """The tags a model wrote for words, or those that are given with spaces between."""
+    writing = task.writing(model, recipe)
+    work = writing.taking.works([row])[0]
+    sentence = one_part(work.parts if work.words else (), "text")
+    tokenizer = task.sides.target
+    own = [tokenizer.piece(piece) for piece in writing.written([sentence])[0].pieces] if target is None else []
+    tags = _checked(own if target is None else target.split(), work, tokenizer.pieces)
+    wanted_T = tensor([tokenizer.id(tag) for tag in tags], model)
+    before_T = tensor([tokenizer.begin, *wanted_T[:-1].tolist()], model)
+    end = torch.tensor([tokenizer.end], device=wanted_T.device)
 
     def score(given: Int[Tensor, "N S"], real: Bool[Tensor, "N S"] | None) -> Float[Tensor, "N O"]:
-        count = len(given)
-        version = replace(
-            sample,
-            pieces=given,
-            real=sample.real.expand(count, -1) if real is None else real,
-            segments=sample.segments.expand(count, -1),
-            places=sample.places.expand(count, -1),
-            inside=sample.inside.expand(count, -1),
-        )
-        log_NC2 = version.logits(model).log_softmax(1)
-        return (log_NC2[:, start, 0] + log_NC2[:, last, 1])[:, None]
+        decoded = model(given, repeated(before_T, len(given)), real)
+        # As many tags as words are written, so that what an end would have had is theirs.
+        log_NTV = model.output.log_probabilities(decoded).index_fill(-1, end, -torch.inf).log_softmax(-1)
+        return picked(log_NTV, wanted_T)
 
-    question = axis(row["question"], tokenizer.encode(row["question"])).units[: len(window.question)]
-    moved = len(row["question"]) + 1
-    passage = axis(row["passage"], work.passage, moved=moved).units[window.first :][: len(window.passage)]
-    special = [
-        [Unit(name, None, True) for name in named(tokenizer, ids)]
-        for ids in (tokenizer.opening, tokenizer.between, tokenizer.closing)
-    ]
-    units = (*special[0], *question, *special[1], *passage, *special[2])
-    inputs = Axis(f"{row['question']}\t{row['passage']}", units)
-    answer = "no answer" if place is None else row["passage"][slice(*place)]
-    return Prediction(model, inputs, labelled(answer), sample.pieces[0], blank(tokenizer), EMBEDDED, score)
+    source, outputs = task.sides.source, _tags(work, tags)
+    pieces = tensor(task.words.flat(sentence), model)
+    return Prediction(model, _words(work, sentence, source), outputs, pieces, blank(source), EMBEDDED, score)
 
 
-def _place(finding: Any, row: Any, target: str | None) -> tuple[int, int] | None:
-    """Where the answer stands in the passage; nowhere if there is none."""
-    if target is None:
-        answer = next(iter(finding([row])))
-        return None if answer.start is None else (answer.start, answer.end)
-    if not target:
-        return None
-    if (start := row["passage"].find(target)) < 0:
-        raise RequestError(f"{target[:60]!r} does not stand in the passage, so it cannot be its answer.")
-    return start, start + len(target)
+def _checked(tags: Sequence[str], work: Any, known: Sequence[str]) -> Sequence[str]:
+    if len(tags) != len(work.words):
+        raise RequestError(f"{len(tags)} tags for {len(work.words)} words; give one for each.")
+    if strangers := [tag for tag in tags if tag not in known]:
+        raise RequestError(unknown("tag", strangers[0], known))
+    return tags
 
 
-def _pieces(spans: Sequence[tuple[int, int]], start: int, end: int) -> tuple[int, int]:
-    """The columns of the first and last piece of a stretch, counted from one."""
-    inside = [number for number, (begins, ends) in enumerate(spans, 1) if begins < end and ends > start]
-    return inside[0], inside[-1]
+def _tags(work: Any, tags: Sequence[str]) -> Axis:
+    units = tuple(Unit(f"{word.text}/{tag}") for word, tag in zip(work.words, tags, strict=True))
+    return Axis(work.text, units)
 
 
 def gone_on(task: Any, model: Any, row: Any, recipe: Any, target: str | None) -> Prediction:
@@ -261,7 +242,7 @@ def gone_on(task: Any, model: Any, row: Any, recipe: Any, target: str | None) ->
     else:
         inputs = axis(text, cut, named(tokenizer, work.pieces[:framed]))
     if target is None:
-        whole = _written(continuing, work)
+        whole = numbers(row, OUTPUT_PIECES) if row.get(OUTPUT_PIECES) else _written(continuing, work)
         output = (whole, tokenizer.decode(whole))
     else:
         output = (tokenizer.encode(target).ids, target)

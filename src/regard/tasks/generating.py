@@ -3,7 +3,8 @@
 read -> room -> search -> written
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from math import exp
@@ -12,6 +13,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import torch
 
 from regard.decode import Hypothesis, Progressing, Request, SearchSettings, search, stream
+from regard.errors import RequestError
 from regard.tasks.grouping import GroupSettings, in_groups
 from regard.tasks.looking import Looking
 from regard.tasks.results import Written
@@ -29,6 +31,10 @@ class Asking(Protocol):
     def request(self) -> Request: ...
 
 
+# What an output begins with: a text, or the numbers of its very pieces as a JSON list, which no tokenizer cuts anew.
+PREFIX, PREFIX_PIECES = "prefix", "prefix_pieces"
+# The pieces of an output that is explained, in the same form, where it need not be searched again.
+OUTPUT_PIECES = "output_pieces"
 Asked = TypeVar("Asked", bound=Asking)
 Outcome = TypeVar("Outcome")
 
@@ -51,7 +57,8 @@ class Generating:
 
     def searched(self, asked: Sequence[Asking]) -> list[list[Hypothesis]]:
         """The best outputs of each, searched together."""
-        self.model.eval()
+        if self.model.training:
+            self.model.eval()
         source, real = sources([one.pieces for one in asked], self.device)
         requests = [one.request for one in asked]
         with torch.inference_mode(), self.looking() as looking:
@@ -72,6 +79,24 @@ class Generating:
     def device(self) -> torch.device:
         device: torch.device = next(self.model.parameters()).device
         return device
+
+
+def begun(row: Mapping[str, str], cut: Callable[[str], Sequence[int]]) -> tuple[int, ...]:
+    """The pieces that the output of a row has to begin with; `cut` makes pieces of a text."""
+    if row.get(PREFIX_PIECES):
+        return numbers(row, PREFIX_PIECES)
+    return tuple(cut(row[PREFIX])) if row.get(PREFIX) else ()
+
+
+def numbers(row: Mapping[str, str], field: str) -> tuple[int, ...]:
+    """The pieces a field holds as a JSON list of their numbers."""
+    try:
+        found = json.loads(row[field])
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list) or not all(type(one) is int and 0 <= one < 1 << 31 for one in found):
+        raise RequestError(f"{field} = {row[field][:40]!r} is no JSON list of the numbers of pieces, such as [5, 12].")
+    return tuple(found)
 
 
 def written(one: Hypothesis, text: str, pieces: Sequence[str]) -> Written:

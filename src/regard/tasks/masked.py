@@ -14,11 +14,13 @@ from torch import Tensor, nn
 
 from regard.config import Part
 from regard.data import Encoding
+from regard.explain import Subject
 from regard.metrics import Likelihood, metric
 from regard.models import encoder
 from regard.models.build import read_encoder
 from regard.models.understanding import MaskedLanguage, MaskedLanguageSettings
 from regard.nn import IGNORE, Loss
+from regard.tasks import explained_reading
 from regard.tasks.filling import Filled, Filling, FillSettings
 from regard.tasks.grouping import blocks, in_groups
 from regard.tasks.masking import MARK, Masking, MaskingSettings, stretches
@@ -130,6 +132,9 @@ class MaskedTask(Task):
     def predict(self, model: nn.Module, rows: Iterable[Row], recipe: MaskedRecipe) -> Iterator[Filled]:
         """Each text with its marks filled in, in order."""
         return Filling(model, self.reading, self.masking, recipe.predict)(rows)
+
+    def subject(self, model: nn.Module, row: Row, recipe: MaskedRecipe, target: str | None) -> Subject:
+        return explained_reading.filled(self, model, row, recipe, target)
 
     def details(self, results: Sequence[Result], rows: Sequence[Row], recipe: MaskedRecipe) -> dict[str, Any]:
         found = [hit for one in results if isinstance(one, Filled) and one.found for hit in one.found]

@@ -14,10 +14,11 @@ from torch import Tensor, nn
 from regard.config import Part
 from regard.data import Encoding
 from regard.decode import Hypothesis, Request, SearchSettings, search
+from regard.explain import Subject
 from regard.models import Start, State
 from regard.models.build import build, read
 from regard.nn import Loss
-from regard.tasks import sides
+from regard.tasks import explained, sides
 from regard.tasks.grouping import GroupSettings, blocks, in_groups
 from regard.tasks.marking import Marking, MarkingRecipe
 from regard.tasks.reading import LongSettings, Reading
@@ -98,8 +99,14 @@ class GenerativeTaggingTask(Marking):
 
     def predict(self, model: nn.Module, rows: Iterable[Row], recipe: GenerativeTaggingRecipe) -> Iterator[Tagged]:
         """A result for each row, in order, as search and prediction are set in `recipe`."""
+        return self.writing(model, recipe)(rows)
+
+    def writing(self, model: nn.Module, recipe: GenerativeTaggingRecipe) -> "Writing":
         taking = Taking(self.words, recipe.predict, recipe.words, recipe.predict.longest)
-        return Writing(taking, self.sides, model, recipe.search)(rows)
+        return Writing(taking, self.sides, model, recipe.search)
+
+    def subject(self, model: nn.Module, row: Row, recipe: GenerativeTaggingRecipe, target: str | None) -> Subject:
+        return explained.marked(self, model, row, recipe, target)
 
 
 @dataclass(frozen=True)

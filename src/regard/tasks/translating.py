@@ -14,7 +14,7 @@ from pydantic import PositiveInt
 
 from regard.decode import Hypothesis, Latency, Progressing, Request, SearchSettings
 from regard.errors import RequestError
-from regard.tasks.generating import Generating, mean_score, written
+from regard.tasks.generating import Generating, begun, mean_score, written
 from regard.tasks.grouping import GroupSettings, blocks
 from regard.tasks.interpreting import SimultaneousSettings, interpret
 from regard.tasks.links import Alignment, alignments
@@ -135,7 +135,7 @@ class Translating:
         taken = placeholders.extract(source) if self.settings.marks else Extracted(source, ())
         entries = self.glossary.matches(taken.text) if self.glossary else ()
         spans = self.spans(taken.text)
-        prefix = tuple(self.sides.target.encode(row["prefix"]).ids) if row.get("prefix") else ()
+        prefix = begun(row, self.target)
         if prefix and len(spans) > 1:
             raise RequestError(f"A source of {len(spans)} parts cannot be given a prefix; send the sentences alone.")
         jobs = [self.job(taken.text[start:end], start, prefix, entries) for start, end in spans]

@@ -1,6 +1,5 @@
 """Pretrained word vectors from text files, as GloVe and fastText write them."""
 
-import gzip
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from regard.errors import DataError
+from regard.files import byte_lines
 
 
 @dataclass(frozen=True)
@@ -86,14 +86,10 @@ def _found(path: Path, wanted: set[bytes]) -> tuple[dict[bytes, list[float]], in
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """The lines with their numbers; empty ones, and a first line of counts as fastText writes it, left out."""
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                line = line.rstrip(b"\r\n ")
-                if line and not (number == 1 and _counts(line)):
-                    yield number, line
-    except (OSError, EOFError) as error:
-        raise DataError(f"{path} cannot be read: {error}.") from None
+    for number, line in enumerate(byte_lines(path), start=1):
+        line = line.rstrip(b"\r ")
+        if line and not (number == 1 and _counts(line)):
+            yield number, line
 
 
 def _counts(line: bytes) -> bool:

@@ -1,9 +1,11 @@
 """Checkpoints: all that a run must know to go on, written so that a kill at any instant loses nothing.
 
-A checkpoint is a folder `update-00001500` of safetensors files and a `state.json` with their checksums. It is written
-under another name, brought to disk, and renamed: a folder with the final name is whole.
+A checkpoint is a folder `update-00001500` of safetensors files and a `state.json` with their sizes and checksums, and
+one of itself. It is written under another name, brought to disk, and renamed: a folder with the final name is whole.
+Reading believes nothing before its size and checksum are right.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -13,18 +15,49 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Self
 
+from pydantic import Field, NonNegativeInt, model_validator
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from regard.errors import DataError
-from regard.files import checksum, shown, sync, write_atomically
+from regard.config import Settings
+from regard.errors import ConfigError, DataError
+from regard.files import checksum, require_file, shown, sync
 
-FORMAT = 1
+FORMAT = 2
+# Without sizes and without a checksum of the state itself.
+EARLIER = 1
 STATE = "state.json"
 NAME = re.compile(r"update-(\d{8,})")
+# A state is a few kilobytes; a giant one is not ours and need not be parsed.
+LARGEST = 16 * 2**20
+
+# No separator: a name cannot leave the folder.
+FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,100}\.safetensors$")]
+
+
+class State(Settings):
+    """The content of state.json."""
+
+    format: int = FORMAT
+    update: NonNegativeInt
+    facts: dict[str, Any]
+    checksums: dict[FileName, str]
+    sizes: dict[FileName, NonNegativeInt] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _each_has_a_size(self) -> Self:
+        if self.sizes.keys() != self.checksums.keys() and (self.sizes or self.format != EARLIER):
+            raise ValueError("its sizes and checksums are not of the same files")
+        return self
+
+    def rendered(self) -> bytes:
+        """The one way to write it, with a checksum of itself: any other bytes are an altered state."""
+        values = self.model_dump()
+        signed = {**values, "checksum": hashlib.sha256(json.dumps(values).encode()).hexdigest()}
+        return json.dumps(signed, indent=1).encode()
 
 
 @dataclass(frozen=True)
@@ -60,11 +93,12 @@ def save(folder: Path, checkpoint: Checkpoint, keep: int | None = 2) -> Path:
 def load(path: Path) -> Checkpoint:
     """A checkpoint whose every file is what it was when it was written, or a DataError."""
     state = _state(path)
-    for name, wanted in state["checksums"].items():
+    for name, wanted in state.checksums.items():
+        _require_size(path / name, state.sizes.get(name))
         if checksum(path / name) != wanted:
             raise DataError(f"{shown(path / name)} is damaged: its checksum is not the one in {STATE}.")
-    tensors = {Path(name).stem: _tensors(path / name) for name in state["checksums"]}
-    return Checkpoint(state["update"], tensors, state["facts"])
+    tensors = {Path(name).stem: _tensors(path / name) for name in state.checksums}
+    return Checkpoint(state.update, tensors, state.facts)
 
 
 def newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
@@ -81,7 +115,7 @@ def newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
 def facts(path: Path) -> tuple[int, Mapping[str, Any]]:
     """The update and the plain facts of a checkpoint, without its tensors."""
     state = _state(path)
-    return state["update"], state["facts"]
+    return state.update, state.facts
 
 
 def found(folder: Path) -> list[Path]:
@@ -102,41 +136,81 @@ def number(path: Path) -> int:
 
 
 def _write(part: Path, checkpoint: Checkpoint) -> None:
-    checksums = {}
+    checksums, sizes = {}, {}
     for group, tensors in checkpoint.tensors.items():
         file = part / f"{group}.safetensors"
-        save_file({name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}, file)
+        _store({name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}, file)
         sync(file)
-        checksums[file.name] = checksum(file)
-    state = {"format": FORMAT, "update": checkpoint.update, "facts": dict(checkpoint.facts), "checksums": checksums}
-    with write_atomically(part / STATE) as file_:
-        file_.write(json.dumps(state, indent=1).encode())
+        checksums[file.name], sizes[file.name] = checksum(file), file.stat().st_size
+    state = State(update=checkpoint.update, facts=dict(checkpoint.facts), checksums=checksums, sizes=sizes)
+    with open(part / STATE, "xb") as written:
+        written.write(state.rendered())
+        written.flush()
+        os.fsync(written.fileno())
+    sync(part)
+
+
+def _store(tensors: dict[str, Tensor], file: Path) -> None:
+    try:
+        save_file(tensors, file)
+    except SafetensorError as error:
+        # What the system said, "No space left on device (os error 28)" for one, stands inside.
+        raise OSError(None, str(error).rpartition(": ")[2]) from None
 
 
 def _same(part: Path, final: Path) -> bool:
     """Whether the final one is intact and holds the same: while it is replaced there would be none for an instant."""
     try:
-        return _state(part) == _state(final) and load(final) is not None
+        return _state(part).rendered() == _state(final).rendered() and load(final) is not None
     except DataError:
         return False
 
 
-def _state(path: Path) -> dict[str, Any]:
+def _state(path: Path) -> State:
+    place = shown(path / STATE)
+    content = _content(path / STATE)
     try:
-        state = json.loads((path / STATE).read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{shown(path / STATE)} cannot be read: {error}.") from None
-    if not isinstance(state, dict) or not {"format", "update", "facts", "checksums"} <= state.keys():
-        raise DataError(f"{shown(path / STATE)} is not the state of a checkpoint.")
-    if state["format"] != FORMAT:
-        raise DataError(f"{shown(path)} has format {state['format']}; this version of Regard reads {FORMAT}.")
+        values = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{place} cannot be read: {error}.") from None
+    if not isinstance(values, dict) or not {"format", "update", "facts", "checksums"} <= values.keys():
+        raise DataError(f"{place} is not the state of a checkpoint.")
+    if values["format"] not in (EARLIER, FORMAT):
+        raise DataError(f"{shown(path)} has format {values['format']!r}; this version of Regard reads {FORMAT}.")
+    values.pop("checksum", None)
+    try:
+        state = State.read(values)
+    except ConfigError as error:
+        raise DataError(f"{place} is damaged: {str(error).splitlines()[0]}") from None
+    if state.rendered() != content and state.format != EARLIER:
+        raise DataError(f"{place} is damaged: its checksum is not its own.")
     return state
+
+
+def _content(path: Path) -> bytes:
+    require_file(path)
+    try:
+        with open(path, "rb") as file:
+            content = file.read(LARGEST + 1)
+    except OSError as error:
+        raise DataError(f"{shown(path)} cannot be read: {error.strerror}.") from None
+    if len(content) > LARGEST:
+        raise DataError(f"{shown(path)} is larger than the state of any checkpoint.")
+    return content
+
+
+def _require_size(path: Path, expected: int | None) -> None:
+    """A file of another size is not read at all; it may be larger than the machine."""
+    require_file(path)
+    size = path.stat().st_size
+    if expected is not None and size != expected:
+        raise DataError(f"{shown(path)} is damaged: it has {size:,} bytes, {STATE} says {expected:,}.")
 
 
 def _tensors(path: Path) -> dict[str, Tensor]:
     try:
         return load_file(path)
-    except (OSError, SafetensorError) as error:
+    except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
         raise DataError(f"{shown(path)} is damaged or no safetensors file ({error}).") from None
 
 

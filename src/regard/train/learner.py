@@ -1,7 +1,7 @@
 """What learns, and all of its state in one checkpoint."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -13,6 +13,8 @@ from regard.nn.losses import Loss
 from regard.nn.parameters import fill, named
 from regard.train import optimizers
 from regard.train.checkpoints import Checkpoint
+from regard.train.distributed import ALONE, Team
+from regard.train.distributed_sharding import all_like, all_whole, gathered, like
 from regard.train.ema import Ema
 from regard.train.precision import Scaler
 from regard.train.progress import Progress
@@ -31,50 +33,60 @@ class Learner(Generic[B]):
     schedule: Schedule
     # Which examples a batch holds, in a few words, for the error that must name it.
     describe: Callable[[B], str] | None = None
+    # Who else makes this run.
+    team: Team = ALONE
     # Made by `fit` where its settings ask for them, or by `restore` where the checkpoint has them.
     scaler: Scaler | None = None
     ema: Ema | None = None
 
     def checkpoint(self, progress: Progress) -> Checkpoint:
-        """All of the run's state at this moment."""
+        """All of the run's state at this moment, the same whatever the number of processes; all must ask for it."""
         tensors = {
-            "parameters": named(self.model),
-            "optimizer": optimizers.tensors(self.optimizer),
+            "parameters": all_whole(named(self.model)),
+            "optimizer": all_whole(optimizers.tensors(self.optimizer)),
             "random": _random(),
         }
         facts: dict[str, Any] = {"progress": progress.facts()}
         if self.ema is not None:
-            tensors["ema"], facts["ema"] = self.ema.averages, self.ema.count
+            tensors["ema"], facts["ema"] = all_whole(self.ema.averages), self.ema.count
         if self.scaler is not None:
             facts["scaler"] = self.scaler.facts()
         return Checkpoint(progress.update, tensors, facts)
 
     def restore(self, checkpoint: Checkpoint) -> Progress:
         """Put that state back, and go on from there as if nothing had happened."""
-        fill(self.model, checkpoint.tensors["parameters"], "The checkpoint")
-        optimizers.load(self.optimizer, checkpoint.tensors["optimizer"])
+        own = named(self.model)
+        fill(self.model, all_like(checkpoint.tensors["parameters"], own), "The checkpoint")
+        optimizers.load(self.optimizer, self._shared_out(checkpoint.tensors["optimizer"]))
         stored = checkpoint.tensors.get("ema")
-        self.ema = None if stored is None else Ema.read(self.model, stored, checkpoint.facts["ema"])
+        self.ema = None if stored is None else Ema.read(self.model, all_like(stored, own), checkpoint.facts["ema"])
         scaler = checkpoint.facts.get("scaler")
         self.scaler = None if scaler is None else Scaler(**scaler)
         _set_random(checkpoint.tensors["random"])
         return Progress.read(checkpoint.facts["progress"])
 
+    def _shared_out(self, stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """An optimizer's whole state in parts, where its parameters lie in parts."""
+        parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
+        numbered = {str(number): parameter for number, parameter in enumerate(parameters)}
+        return {name: like(tensor, numbered.get(name.partition(".")[0])) for name, tensor in stored.items()}
+
     @contextmanager
     def smoothed(self) -> Iterator[None]:
-        """Inside, the model is what evaluation sees and a bundle holds: with averaged parameters, if there are any."""
-        if self.ema is None:
+        """Inside, the model is what evaluation sees and a bundle holds: with averaged parameters, if there are any.
+
+        All of it is here, whoever else holds parts of it.
+        """
+        with self.ema.applied(self.model) if self.ema else nullcontext(), gathered(self.model):
             yield
-        else:
-            with self.ema.applied(self.model):
-                yield
 
     def parameters(self) -> Mapping[str, Tensor]:
         """The parameters evaluation sees, as a bundle names and holds them: what adapts layers is folded into them.
 
         They change with the next update unless copied.
         """
-        return folded(self.model, named(self.model) if self.ema is None else self.ema.tensors(self.model))
+        tensors = named(self.model) if self.ema is None else self.ema.tensors(self.model)
+        return folded(self.model, all_whole(tensors))
 
 
 def _random() -> dict[str, Tensor]:

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TypeVar
 
 from regard.errors import DataError
+from regard.train.distributed import Spare, Team
 from regard.train.learner import Learner
 from regard.train.progress import Ending, Position, Progress, Step
 from regard.train.settings import FitSettings
@@ -24,7 +25,7 @@ B = TypeVar("B")
 
 def fit(
     learner: Learner[B],
-    batches: Iterable[tuple[Position, B]],
+    batches: Iterable[tuple[Position, B | Spare[B]]],
     evaluate: Callable[[], Mapping[str, float]],
     settings: FitSettings,
     progress: Progress | None = None,
@@ -51,7 +52,7 @@ def fit(
         if complete or step.progress.update % settings.log == 0:
             step = _told(step)
         progress = step.progress
-        ending = _ended(progress, settings) or _interrupted(began, settings, stop)
+        ending = _ended(progress, settings) or _interrupted(began, settings, stop, learner.team)
         yield replace(step, last=ending is not None, ending=ending)
 
 
@@ -67,11 +68,11 @@ def _ended(progress: Progress, settings: FitSettings) -> Ending | None:
     return _complete(progress, settings) or ("patience" if impatient else None)
 
 
-def _interrupted(began: float, settings: FitSettings, stop: Callable[[], bool] | None) -> Ending | None:
-    if stop is not None and stop():
-        return "stop"
+def _interrupted(began: float, settings: FitSettings, stop: Callable[[], bool] | None, team: Team) -> Ending | None:
+    """Whether this sitting ends here, as soon as any process wants it to."""
     late = settings.minutes is not None and time.monotonic() - began >= 60.0 * settings.minutes
-    return "minutes" if late else None
+    asked = stop is not None and stop()
+    return (None, "minutes", "stop")[team.most(2 if asked else int(late))]
 
 
 def _scores(learner: Learner[B], evaluate: Callable[[], Mapping[str, float]]) -> Mapping[str, float]:

@@ -38,6 +38,12 @@ class FitSettings(Settings):
     average: AverageSettings | None = None
     # true, or the name of a backend of torch.compile.
     compile: bool | str = False
+    # How several processes hold the model: each all of it (ddp), or each a part (fsdp).
+    parallel: Literal["ddp", "fsdp"] = "ddp"
+    # Whether layers keep only their inputs for backward and are computed twice: less memory for more work.
+    recompute: bool = False
+    # Seconds a process waits for the others at one step before it gives up.
+    timeout: PositiveFloat = 600.0
 
     @model_validator(mode="before")
     @classmethod

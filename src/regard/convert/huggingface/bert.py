@@ -86,10 +86,12 @@ RULES = (
     rule("cls.predictions.decoder.*", "head.readout.*"),
 )
 
-# The head for pairs of sentences, and a buffer that Transformers itself computes anew.
+# The heads for pairs of sentences, for tags and for answers, and a buffer that Transformers itself computes anew.
 LEFT = (
     Left("bert.pooler.dense.*"),
     Left("cls.seq_relationship.*"),
+    Left("classifier.*"),
+    Left("qa_outputs.*"),
     Left("bert.embeddings.position_ids"),
 )
 

@@ -13,7 +13,7 @@ from regard.convert.huggingface.architecture import Architecture, Config
 from regard.convert.huggingface.bert import BERT
 from regard.convert.huggingface.gpt2 import GPT2
 from regard.convert.huggingface.llama import LLAMA
-from regard.convert.huggingface.sequence import BART, MARIAN, MBART
+from regard.convert.huggingface.sequence import BART, BLENDERBOT, MARIAN, MBART, PEGASUS
 from regard.errors import ConfigError, ModelError, unknown
 from regard.models import StackSettings, Vocabulary
 
@@ -22,6 +22,8 @@ ARCHITECTURES: dict[str, Architecture] = {
     "marian": MARIAN,
     "bart": BART,
     "mbart": MBART,
+    "pegasus": PEGASUS,
+    "blenderbot": BLENDERBOT,
     "gpt2": GPT2,
     "llama": LLAMA,
 }

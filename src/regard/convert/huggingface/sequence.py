@@ -1,6 +1,6 @@
-"""BART, mBART and Marian: encoder-decoders of one family, which differ in norms and positions.
+"""BART, mBART, Marian, Pegasus and Blenderbot: encoder-decoders of one family, which differ in norms and positions.
 
-(Lewis et al. 2020; Liu et al. 2020; Junczys-Dowmunt et al. 2018)
+(Lewis et al. 2020; Liu et al. 2020; Junczys-Dowmunt et al. 2018; Zhang et al. 2020; Roller et al. 2021)
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ from regard.models import Transformer, TransformerSettings, Vocabulary
 
 
 class SequenceConfig(Config):
-    """An encoder and a decoder of one shape: what BART, mBART and Marian have in common."""
+    """An encoder and a decoder of one shape: what all of them have in common."""
 
     place: ClassVar[str]
     norm: ClassVar[bool]
@@ -164,6 +164,33 @@ class MarianConfig(SequenceConfig):
         return "output" if self.tie_word_embeddings else "none"
 
 
+class PreNormConfig(SequenceConfig):
+    """Norms before and one at the end of each stack, none after the embeddings; vectors shared by all or by none."""
+
+    place, norm = "pre", False
+
+    vocab_size: PositiveInt = 50265
+    eos_token_id: Piece = 1
+    decoder_start_token_id: Piece = 0
+
+    def tied(self) -> str:
+        return "all" if self.tie_word_embeddings else "none"
+
+
+class PegasusConfig(PreNormConfig):
+    """With sinusoids   (Zhang et al. 2020)."""
+
+    def position(self) -> Mapping[str, Any]:
+        return {"name": "sinusoidal", "layout": "halves"}
+
+
+class BlenderbotConfig(PreNormConfig):
+    """With learned positions   (Roller et al. 2021)."""
+
+    eos_token_id: Piece = 2
+    decoder_start_token_id: Piece = 1
+
+
 def in_halves(table: Tensor) -> bool:
     """Whether these are the sinusoids that we compute."""
     if table.dim() != 2 or table.shape[1] % 2:
@@ -215,9 +242,23 @@ MBART_RULES = (
     rule("model.decoder.layer_norm.*", "decoder.norm.*"),
 )
 
+PEGASUS_RULES = (
+    *SHARED_RULES,
+    rule("model.encoder.layer_norm.*", "encoder.stack.norm.*"),
+    rule("model.decoder.layer_norm.*", "decoder.norm.*"),
+)
+
+BLENDERBOT_RULES = (
+    *PEGASUS_RULES,
+    rule("model.encoder.embed_positions.weight", "encoder.embedding.position.table"),
+    rule("model.decoder.embed_positions.weight", "embedding.position.table"),
+)
+
 MARIAN_LEFT = (Left("model.*.embed_positions.weight", in_halves),)
 BIAS = "final_logits_bias"
 
 BART = Architecture(BartConfig, Transformer, "model.", BART_RULES, zero=BIAS)
 MBART = Architecture(MBartConfig, Transformer, "model.", MBART_RULES, zero=BIAS)
 MARIAN = Architecture(MarianConfig, Transformer, "model.", SHARED_RULES, left=MARIAN_LEFT, zero=BIAS)
+PEGASUS = Architecture(PegasusConfig, Transformer, "model.", PEGASUS_RULES, left=MARIAN_LEFT, zero=BIAS)
+BLENDERBOT = Architecture(BlenderbotConfig, Transformer, "model.", BLENDERBOT_RULES, zero=BIAS)

@@ -45,10 +45,15 @@ class Leaning:
 
 
 def spread(subject: Subject, look: Look, shown: Attribution) -> Spread:
-    """The columns of an attention map; weight that lies on none of them counts nowhere."""
+    """The columns of an attention map; weight that lies on none of them counts nowhere.
+
+    Where one text asks another, the columns are those of the text that is asked.
+    """
     weights_S = shown.weights.mean(0).astype(np.float64)
     special_S = np.array([unit.special for unit in subject.inputs.units], dtype=bool)
-    return Spread(weights_S / max(weights_S.sum(), 1e-12), subject.pieces.cpu().numpy(), special_S, _near(look, shown))
+    weights_S, pieces_S = weights_S / max(weights_S.sum(), 1e-12), subject.pieces.cpu().numpy()
+    asked_S = weights_S > 0 if look.at else np.ones_like(special_S)
+    return Spread(weights_S[asked_S], pieces_S[asked_S], special_S[asked_S], _near(look, shown))
 
 
 def _near(look: Look, shown: Attribution) -> Float[np.ndarray, "2 F"] | None:

@@ -14,6 +14,7 @@ ANSWERS: dict[Trust, str] = {
     "partly": "In part",
     "no": "No",
     "unclear": "Too few texts",
+    "blunt": "This cannot tell",
     "none": "It has none",
 }
 STYLE = """

@@ -17,7 +17,7 @@ from regard.explain.heads import HeadTable
 from regard.explain.subject import Subject
 from regard.explain.weights import told
 
-Trust = Literal["yes", "partly", "no", "unclear", "none"]
+Trust = Literal["yes", "partly", "no", "unclear", "blunt", "none"]
 # A word whose loss changes p by less than this does not matter.
 IDLE = 0.01
 # A head whose loss lowers log p by less than this could be silent.

@@ -13,6 +13,8 @@ LEAST_TEXTS = 5
 STILL, MOVED = 0.02, 0.05
 # How many times as much the loss of the words named first must hurt as that of random words.
 BETTER = 1.5
+# Where even the best order known hurts less than so many times as much, words cannot be told apart by their loss.
+BLUNT = 1.1
 # Random words whose loss is below this give no number of times.
 NOTHING = 0.001
 # A rank correlation below the first is hardly any agreement, from the second on it is close.
@@ -37,6 +39,8 @@ OPENING: dict[Trust, str] = {
     "partly": "Attention ({source}) is part of the reason for this model's outputs, not all of it.",
     "no": "Attention ({source}) is no explanation for this model's outputs: do not read it as a reason.",
     "unclear": "{texts} texts are too few to tell whether attention ({source}) explains this model; give more.",
+    "blunt": "Outputs hang on attention ({source}), but whether on the words it names cannot be told: taking away any "
+    "word does about the same.",
     "none": "This model has no attention, so none can explain it; what is audited is the gradient of its inputs.",
 }
 
@@ -56,11 +60,20 @@ def trusted(audit: Audit) -> Trust:
     change = audit.exchanges["permuted"].probability.value
     if change < STILL:
         return "no"
+    if _blunt(audit):
+        return "blunt"
     if audit.gain.lowest <= 0:
         # Not shown to be better; shown not to be only where the interval leaves no room for it.
         chance = audit.orders[RANDOM].comprehensiveness.value
         return "no" if audit.gain.highest < (BETTER - 1) * max(chance, NOTHING) else "unclear"
     return "yes" if change >= MOVED and _times(audit) >= BETTER else "partly"
+
+
+def _blunt(audit: Audit) -> bool:
+    """Whether no order of words that is known does better than chance, the one by each word's own loss included."""
+    falls = {name: order.comprehensiveness.value for name, order in audit.orders.items() if name != REVERSED}
+    chance, given = falls.pop(RANDOM), falls.pop(audit.judged)
+    return bool(falls) and chance >= NOTHING and max(given, *falls.values()) < BLUNT * chance
 
 
 def _times(audit: Audit) -> float:

@@ -1,0 +1,171 @@
+"""A bundle as Hugging Face's files, read back by our own importer and, where it is installed, by Transformers."""
+
+import importlib
+import importlib.util
+import json
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.api.pipeline import Pipeline
+from regard.convert import huggingface
+from regard.convert.huggingface import exporting, tokenizing
+from regard.convert.huggingface.choosing import Choice, Known
+from regard.engines.engine import beside
+from regard.errors import DataError
+from regard.models.embedder import Embedder
+from regard.tasks import Result
+from regard.text import Tokenizing
+
+# Positions that are written down where they are computed; texts are rarely longer, and recipes can say so.
+POSITIONS = 1024
+CLOSE = 1e-4
+TARGET = "target"
+POOLING = {"mean": "pooling_mode_mean_tokens", "first": "pooling_mode_cls_token", "maximum": "pooling_mode_max_tokens"}
+
+
+def write_huggingface(pipeline: Pipeline, folder: Path) -> tuple[Choice, nn.Module]:
+    """All files of a model, and the model as our importer reads it again."""
+    task: Any = pipeline.task
+    recipe: Any = pipeline.recipe
+    source, target = (task.sides.source, task.sides.target) if hasattr(task, "sides") else (task.reading.tokenizer,) * 2
+    longest = max(POSITIONS, getattr(recipe.predict, "longest", None) or 0)
+    chosen = exporting.write(pipeline.model, Known(target.padding, target.begin, target.end, longest), folder)
+    _write_tokenizer(source, folder, longest, pipeline)
+    if target is not source:
+        (folder / TARGET).mkdir()
+        _write_tokenizer(target, folder / TARGET, longest, pipeline)
+    _write_generation(pipeline, chosen, folder)
+    if isinstance(pipeline.model, Embedder):
+        _write_pooling(pipeline.model, folder)
+    return chosen, _again(pipeline.model, huggingface.read(folder))
+
+
+def _write_tokenizer(tokenizer: Tokenizing, folder: Path, longest: int, pipeline: Pipeline) -> None:
+    """The tokenizer, after it was seen to cut golden texts as ours does."""
+    tokenizing.write(tokenizer, folder, longest)
+    made = tokenizing.library(tokenizer)
+    for text in (text for entry in pipeline.golden for text in entry["input"].values()):
+        ours, theirs = tokenizer.encode(text).ids, made.encode(text, add_special_tokens=False).ids
+        if ours != theirs:
+            raise DataError(
+                f"Hugging Face's tokenizer cuts {text[:60]!r} otherwise than ours; export to ctranslate2 or onnx, "
+                "which keep our own."
+            )
+
+
+def _write_generation(pipeline: Pipeline, chosen: Choice, folder: Path) -> None:
+    """How Transformers' own search comes nearest to ours."""
+    search = getattr(pipeline.recipe, "search", None)
+    if search is None:
+        return
+    special = {name: chosen.config[name] for name in ("bos_token_id", "eos_token_id", "pad_token_id")}
+    start = chosen.config.get("decoder_start_token_id")
+    told = {**special, **({} if start is None else {"decoder_start_token_id": start})}
+    if search.method == "beam":
+        told |= {"num_beams": search.beams, "length_penalty": float(getattr(search.penalty, "alpha", 0.0))}
+    if search.method == "sample":
+        told |= {"do_sample": True, "temperature": search.temperature, "top_p": search.top_p}
+    (folder / "generation_config.json").write_text(json.dumps(told, indent=2) + "\n", "utf-8")
+
+
+def _write_pooling(model: Embedder, folder: Path) -> None:
+    """What sentence-transformers wants to know of a model that gives vectors."""
+    how = model.settings.pooling.how
+    if how not in POOLING:
+        raise DataError(f"sentence-transformers cannot pool by {how}; export to onnx.")
+    (folder / "1_Pooling").mkdir()
+    told = {
+        "word_embedding_dimension": model.encoder.width,
+        **{name: name == POOLING[how] for name in POOLING.values()},
+    }
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(told, indent=2) + "\n", "utf-8")
+    kinds = ["Transformer", "Pooling", *(["Normalize"] if model.settings.unit else [])]
+    paths = ["" if not number else f"{number}_{kind}" for number, kind in enumerate(kinds)]
+    modules = [
+        {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for number, (path, kind) in enumerate(zip(paths, kinds, strict=True))
+    ]
+    for path in paths[2:]:
+        (folder / path).mkdir()
+    (folder / "modules.json").write_text(json.dumps(modules, indent=2) + "\n", "utf-8")
+
+
+def _again(model: nn.Module, found: huggingface.Imported) -> nn.Module:
+    """The model with what was read again in the place of its own parameters."""
+    if not hasattr(model, "head") and not isinstance(model, Embedder):
+        return found.model
+    parts: dict[str, Any] = {"encoder": found.model} | ({} if found.head is None else {"head": found.head})
+    made: nn.Module = beside(model, **parts)
+    return made
+
+
+def agreeing(pipeline: Pipeline, chosen: Choice, folder: Path, results: Sequence[Result]) -> list[str]:
+    """Nothing, once Transformers' own class gave the same logits; a sentence where it is not there to be asked."""
+    if importlib.util.find_spec("transformers") is None:
+        return ["Transformers is not installed, so only our own importer has read the export again."]
+    with _offline() as transformers, torch.no_grad():
+        theirs = getattr(transformers, chosen.kind).from_pretrained(folder, local_files_only=True).eval()
+        for _ in range(2):
+            pieces = torch.randint(4, _size(pipeline), (2, 9))
+            distance = float((_logits(pipeline.model, pieces) - _their_logits(theirs, pieces)).abs().max())
+            if not distance <= CLOSE:
+                raise DataError(
+                    f"{chosen.kind} gives logits that differ from ours by {distance:.1e}; nothing was written."
+                )
+    return []
+
+
+def _size(pipeline: Pipeline) -> int:
+    model: Any = pipeline.model
+    vocabulary = getattr(model, "vocabulary", None)
+    return model.encoder.embedding.vocabulary if vocabulary is None else min(vocabulary.source, vocabulary.target)
+
+
+def _logits(model: Any, pieces: Int[Tensor, "B T"]) -> Float[Tensor, "B X V"]:
+    """What stands above the last states of ours: logits of pieces or tags, or the states themselves."""
+    if hasattr(model, "output") and hasattr(model, "encoder"):
+        return model.output.readout(model(pieces, pieces[:, :5]).hidden)
+    if hasattr(model, "output"):
+        return model.output.readout(model(pieces).hidden)
+    if isinstance(model, Embedder):
+        return model.encoder(pieces)
+    return model(pieces)
+
+
+def _their_logits(model: Any, pieces: Int[Tensor, "B T"]) -> Float[Tensor, "B X V"]:
+    if model.config.is_encoder_decoder:
+        return model(input_ids=pieces, decoder_input_ids=pieces[:, :5]).logits
+    found = model(input_ids=pieces)
+    if "start_logits" in found:
+        return torch.stack([found.start_logits, found.end_logits], dim=-1)
+    return found.logits if "logits" in found else found.last_hidden_state
+
+
+@contextmanager
+def _offline() -> Iterator[Any]:
+    """Transformers without the network, and without its words about what it loads."""
+    before = os.environ.get("HF_HUB_OFFLINE")
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            transformers: Any = importlib.import_module("transformers")
+            logging = transformers.utils.logging
+            level = logging.get_verbosity()
+            logging.set_verbosity_error()
+            logging.disable_progress_bar()
+            yield transformers
+            logging.set_verbosity(level)
+    finally:
+        if before is None:
+            del os.environ["HF_HUB_OFFLINE"]
+        else:
+            os.environ["HF_HUB_OFFLINE"] = before

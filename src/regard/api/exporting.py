@@ -1,0 +1,213 @@
+"""A bundle in another program's form: written beside its place, run on golden inputs, and only then given its name."""
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import regard
+from regard.api.exported_huggingface import agreeing, write_huggingface
+from regard.api.pipeline import Pipeline
+from regard.convert import ctranslate2, onnx
+from regard.engines import Engine, engine
+from regard.engines.pieces import pieces_of
+from regard.errors import ConfigError, DataError, RequestError, unknown
+from regard.files import checksum, shown
+from regard.metrics import score
+from regard.tasks import Result
+
+# How far a score, a probability or a vector may be from ours.
+TOLERANCE = 1e-3
+QUANTIZATIONS = ("int8", "int16", "float16", "bfloat16")
+RECORD = "export.json"
+
+
+@dataclass(frozen=True)
+class Differences:
+    """How an export's outputs on the golden inputs compare with ours."""
+
+    inputs: int
+    # Outputs that are another text.
+    others: int
+    # The largest difference of any number in outputs that are the same text.
+    largest: float
+    # One against the other, where texts differ and a quantized model is allowed to.
+    bleu: float | None = None
+
+    def __str__(self) -> str:
+        same = (
+            f"{self.inputs - self.others} of {self.inputs} golden outputs the same, numbers within {self.largest:.1e}"
+        )
+        return same if self.bleu is None else f"{same}; BLEU of its outputs against ours {self.bleu:.1f}"
+
+
+@dataclass(frozen=True)
+class Exported:
+    """Where an export is, what it became, how it compares, and what has to be known about it."""
+
+    target: str
+    folder: Path
+    kind: str
+    differences: Differences
+    notes: tuple[str, ...] = ()
+
+    def plain(self) -> dict[str, Any]:
+        told = {"same": self.differences.inputs - self.differences.others, "inputs": self.differences.inputs}
+        known = {**told, "largest_difference": self.differences.largest, "bleu_against_ours": self.differences.bleu}
+        return {
+            "target": self.target,
+            "folder": str(self.folder),
+            "kind": self.kind,
+            **known,
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written into a folder: what it is called there, what runs it, and what has to be known about it."""
+
+    kind: str
+    engine: Engine
+    notes: tuple[str, ...] = ()
+
+
+def export(pipeline: Pipeline, target: str, out: Path, quantize: str = "") -> Exported:
+    """The model in the form of `target`, in a new folder, verified on its golden inputs before it is called done."""
+    if target not in TARGETS:
+        raise ConfigError(unknown("target", target, TARGETS))
+    if quantize and (target != "ctranslate2" or quantize not in QUANTIZATIONS):
+        raise ConfigError(f"quantize = {quantize!r}: only ctranslate2 can, as {', '.join(QUANTIZATIONS)}.")
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ConfigError(f"{shown(out)} is there already; name another with --out.")
+    part = out.with_name(f".{out.name}.{secrets.token_hex(4)}.part")
+    try:
+        part.mkdir(parents=True)
+        written = TARGETS[target](pipeline, part, quantize)
+        found = verified(pipeline, written, bool(quantize))
+        _record(part, target, quantize, found)
+        if out.exists():
+            out.rmdir()
+        os.replace(part, out)
+    except OSError as error:
+        raise DataError(f"Cannot export to {shown(out)}: {error.strerror or error}.") from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return Exported(target, out, written.kind, found, written.notes)
+
+
+def to_ctranslate2(pipeline: Pipeline, folder: Path, quantize: str) -> Written:
+    """model.bin with its vocabulary and config, and the bundle it was made from."""
+    kind = ctranslate2.write(pipeline.model, pieces_of(pipeline.task), folder, quantize or None)
+    _with_bundle(pipeline, folder)
+    notes = ["Its encoder carries no head of a task; `regard predict` puts ours on it."] if kind == "encoder" else []
+    return Written(kind, engine("ctranslate2", pipeline.task, pipeline.model, folder), tuple(notes))
+
+
+def to_onnx(pipeline: Pipeline, folder: Path, quantize: str) -> Written:
+    """Graphs with a model.json that names their inputs, and the bundle they were made from."""
+    kind = onnx.write(pipeline.model, folder)
+    _with_bundle(pipeline, folder)
+    notes = () if kind == "encoder" else ("start.onnx reads, step.onnx writes one piece; search is Regard's.",)
+    return Written(kind, engine("onnx", pipeline.task, pipeline.model, folder), notes)
+
+
+def to_huggingface(pipeline: Pipeline, folder: Path, quantize: str) -> Written:
+    """config.json, safetensors and tokenizer, as stock classes of Transformers read them."""
+    chosen, again = write_huggingface(pipeline, folder)
+    notes = agreeing(pipeline, chosen, folder, [result for _, result in _outputs(pipeline)])
+    return Written(chosen.kind, Engine("huggingface", again), tuple(notes))
+
+
+TARGETS: dict[str, Callable[[Pipeline, Path, str], Written]] = {
+    "ctranslate2": to_ctranslate2,
+    "huggingface": to_huggingface,
+    "onnx": to_onnx,
+}
+
+
+def verified(pipeline: Pipeline, written: Written, lossy: bool) -> Differences:
+    """How an export compares; a DataError where it should give the same and does not.
+
+    Greedy search is compared as well: an engine that searches by beams may have asked our own search.
+    """
+    for each in _steady(pipeline, written.engine):
+        found = _compared(each, written, lossy)
+    return found
+
+
+def _compared(pipeline: Pipeline, written: Written, lossy: bool) -> Differences:
+    ours, theirs = _outputs(pipeline), _outputs(replace(pipeline, engine=written.engine))
+    pairs = [(row, one, other) for (row, one), (_, other) in zip(ours, theirs, strict=True)]
+    for row, one, other in pairs:
+        if not lossy and (one.text != other.text or farthest(one.plain(), other.plain()) > TOLERANCE):
+            raise DataError(
+                f"The export does not give what the model gives: for {str(row)[:80]} {other.text[:80]!r} instead of "
+                f"{one.text[:80]!r}. Nothing was written; please report it with the recipe."
+            )
+    alike = [farthest(one.plain(), other.plain()) for _, one, other in pairs if one.text == other.text]
+    texts = [other.text for _, _, other in pairs], [[one.text] for _, one, _ in pairs]
+    bleu = score(*texts, "bleu").value if lossy else None
+    return Differences(len(pairs), len(pairs) - len(alike), max(alike, default=0.0), bleu)
+
+
+def _steady(pipeline: Pipeline, run: Engine) -> list[Pipeline]:
+    """With greedy search, and with the recipe's own where the engine knows it and it leaves nothing to luck."""
+    search = getattr(pipeline.recipe, "search", None)
+    if search is None:
+        return [pipeline]
+    greedy = pipeline.with_settings("search.method=greedy", "search.best=1", "search.coverage=0")
+    try:
+        run.check(pipeline.recipe)
+    except RequestError:
+        return [greedy]
+    known = search.method == "beam" and search.length.name in ("none", "average") and search.stop == "first"
+    return [greedy, pipeline] if known and not search.coverage else [greedy]
+
+
+def _outputs(pipeline: Pipeline) -> list[tuple[Mapping[str, str], Result]]:
+    """The golden inputs with what they give now; where a bundle has none, inputs of its task's kind."""
+    rows: list[Mapping[str, str]] = [entry["input"] for entry in pipeline.golden]
+    rows = rows or [pipeline.asked(row) for row in pipeline.task.sample()]
+    return list(zip(rows, pipeline.predict(rows), strict=True))
+
+
+def farthest(one: Any, other: Any) -> float:
+    """The largest difference of two numbers in the same place; infinite where anything else differs."""
+    if isinstance(one, bool) or not isinstance(one, int | float | Mapping | Sequence) or isinstance(one, str):
+        return 0.0 if one == other else float("inf")
+    if isinstance(one, int | float):
+        return float(abs(one - other))
+    if len(one) != len(other):
+        return float("inf")
+    if isinstance(one, Mapping):
+        return max((farthest(value, other.get(name)) for name, value in one.items()), default=0.0)
+    return max((farthest(*pair) for pair in zip(one, other, strict=True)), default=0.0)
+
+
+def _with_bundle(pipeline: Pipeline, folder: Path) -> None:
+    """The bundle beside what was made of it, so that the folder can be predicted with; its tokenizers once more."""
+    replace(pipeline, engine=None).save(folder / "bundle")
+    for name, text in pipeline.task.files().items():
+        (folder / name).write_text(text, "utf-8")
+
+
+def _record(folder: Path, target: str, quantize: str, found: Differences) -> None:
+    """What was made, by what, and the checksum of every file."""
+    files = {str(path.relative_to(folder)): checksum(path) for path in _files(folder)}
+    told = {
+        "target": target,
+        "quantize": quantize,
+        "regard": regard.__version__,
+        "verified": str(found),
+        "files": files,
+    }
+    (folder / RECORD).write_text(json.dumps(told, indent=1) + "\n", "utf-8")
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.rglob("*")) if path.is_file())

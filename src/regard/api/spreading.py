@@ -1,0 +1,29 @@
+"""Evaluation by all processes of a run: each takes rows of its own, and all know what came of every row, in order."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+
+from regard.api.pipeline import Evaluation, Pipeline
+from regard.config import Part
+from regard.metrics import Likelihood, metric
+from regard.train.distributed import Team
+
+
+def judged(pipeline: Pipeline, rows: Sequence[Mapping[str, str]], metrics: Sequence[Part], team: Team) -> Evaluation:
+    """The scores `pipeline.judged` gives. Of several processes, each has all texts but none of the results."""
+    if team.size == 1:
+        return pipeline.judged(rows, metrics)
+    kinds = {metric(part).of for part in metrics} or {"texts"}
+    texts = team.whole(_texts(pipeline, team.own(rows))) if "texts" in kinds else []
+    told = team.whole(_told(pipeline, team.own(rows))) if "likelihood" in kinds else []
+    found = Evaluation({}, [], texts, [Likelihood(**one) for one in told], {})
+    references = [pipeline.references(row) for row in rows]
+    return replace(found, scores={str(part): found.score(part, references) for part in metrics})
+
+
+def _texts(pipeline: Pipeline, rows: Sequence[Mapping[str, str]]) -> list[str]:
+    return [pipeline.task.compared(result) for result in pipeline.predict(map(pipeline.asked, rows))]
+
+
+def _told(pipeline: Pipeline, rows: Sequence[Mapping[str, str]]) -> list[dict[str, float]]:
+    return [asdict(one) for one in pipeline.task.likelihood(pipeline.model, rows, pipeline.recipe)]

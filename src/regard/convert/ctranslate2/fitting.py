@@ -1,0 +1,92 @@
+"""What CTranslate2 cannot express, each told in one sentence before anything is written."""
+
+from collections.abc import Iterator
+
+from regard.attention import HeadsSettings
+from regard.config import Part
+from regard.errors import ConfigError
+from regard.models import LanguageSettings, StackSettings, TransformerSettings
+
+# Part, the names it may have, and what CTranslate2 has instead.
+PLAIN: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("score", ("scaled_dot", "dot"), "its attention is a product of queries and keys"),
+    ("scope", ("global",), "its attention sees everything"),
+    ("normalizer", ("softmax",), "its attention is a softmax"),
+    ("output", ("sum",), "its attention gives the weighted sum"),
+)
+POSITIONS = ("none", "learned", "one_hot", "sinusoidal", "rotary", "relative")
+
+
+def check(settings: StackSettings) -> None:
+    """A ConfigError that names the first setting CTranslate2 has no word for."""
+    for setting, why in (*_stack(settings), *_decoder(settings)):
+        raise ConfigError(f"CTranslate2 cannot run a model with {setting}: {why}. Use the engine torch or onnx.")
+
+
+def _stack(settings: StackSettings) -> Iterator[tuple[str, str]]:
+    yield from _attention("attention", settings.attention)
+    if settings.position.name not in POSITIONS or settings.attention.position.name not in (
+        *POSITIONS[:1],
+        *POSITIONS[4:],
+    ):
+        both = f"position = {settings.position} and attention.position = {settings.attention.position}"
+        yield both, f"it knows {', '.join(POSITIONS)}"
+    if settings.place == "deepnorm":
+        yield "place = deepnorm", "its residuals are plain sums"
+    if settings.norm.name not in ("layer", "rms"):
+        yield f"norm = {settings.norm}", "it knows layer and rms"
+    if settings.final_norm not in (None, settings.place == "pre"):
+        yield (
+            f"final_norm = {settings.final_norm} and place = {settings.place}",
+            "it norms the end of pre-norm stacks only",
+        )
+    if settings.kept:
+        yield "pruned heads", "all its layers have the same number of heads"
+    yield from _embedding(settings)
+
+
+def _embedding(settings: StackSettings) -> Iterator[tuple[str, str]]:
+    embedding = settings.embedding
+    if embedding.beside:
+        yield f"embedding.beside = {embedding.beside}", "it knows nothing of a piece but its number"
+    if embedding.norm and settings.norm.name != "layer":
+        yield f"embedding.norm and norm = {settings.norm}", "it has one kind of norm"
+    if embedding.norm and embedding.epsilon != epsilon(settings.norm):
+        yield f"embedding.epsilon = {embedding.epsilon} and norm = {settings.norm}", "it has one epsilon for all norms"
+
+
+def _decoder(settings: StackSettings) -> Iterator[tuple[str, str]]:
+    if isinstance(settings, LanguageSettings) and settings.embedding.segments:
+        yield f"embedding.segments = {settings.embedding.segments}", "its decoders have no segments"
+    if not isinstance(settings, TransformerSettings):
+        return
+    if settings.embedding.segments:
+        yield f"embedding.segments = {settings.embedding.segments}", "its encoder-decoders have no segments"
+    if settings.cross != "last":
+        yield f"cross = {settings.cross}", "its decoder reads the last encoder layer"
+    if settings.copying:
+        yield "copying", "it writes from its vocabulary only"
+    if settings.cross_attention is not None:
+        yield from _attention("cross_attention", settings.cross_attention)
+        if (settings.cross_attention.heads, settings.cross_attention.groups) != (
+            settings.attention.heads,
+            settings.attention.groups,
+        ):
+            yield "another number of heads in cross_attention", "it has one number of heads"
+        if settings.cross_attention.position.name != "none":
+            yield f"cross_attention.position = {settings.cross_attention.position}", "it has no positions there"
+
+
+def _attention(name: str, settings: HeadsSettings) -> Iterator[tuple[str, str]]:
+    for what, known, why in PLAIN:
+        part: Part = getattr(settings, what)
+        if part.name not in known or part.options:
+            yield f"{name}.{what} = {part}", why
+    if settings.position.name == "relative" and (settings.groups or settings.heads) != settings.heads:
+        yield f"{name}.groups = {settings.groups}", "with relative positions each head has its own keys"
+
+
+def epsilon(norm: Part) -> float:
+    """What keeps a norm from dividing by zero."""
+    default = {"layer": 1e-5, "rms": 1e-6}[norm.name]
+    return float(norm.options.get("epsilon", default))

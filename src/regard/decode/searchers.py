@@ -1,0 +1,62 @@
+"""Engines that search by themselves, instead of telling what follows one step at a time."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from regard.decode.hypotheses import Hypothesis, Pieces, Request
+from regard.decode.settings import SearchSettings
+from regard.models.protocols import Decoder, Start, State
+
+
+@dataclass(frozen=True)
+class Asked:
+    """All that a search is asked."""
+
+    source: Int[Tensor, "B S"]
+    real: Bool[Tensor, "B S"] | None
+    settings: SearchSettings
+    requests: Sequence[Request] | None = None
+    banned: Sequence[int] = ()
+
+
+class Progressing(NamedTuple):
+    """What will not change any more, and the outputs once the search is over."""
+
+    settled: Pieces
+    outputs: tuple[Hypothesis, ...] = ()
+
+
+@runtime_checkable
+class Searcher(Protocol):
+    """What an engine that searches by itself offers; what it cannot do it refuses in a sentence."""
+
+    def search(self, asked: Asked) -> list[list[Hypothesis]]: ...
+
+    def stream(self, asked: Asked) -> Iterator[Progressing]: ...
+
+    def ending(self, model: Decoder, stops: Sequence[int]) -> "Searcher":
+        """The same, for outputs that any of `stops` ends; `model` says step by step what it would find."""
+        ...
+
+
+class Stepwise:
+    """A model that is asked step by step, whatever else could search it."""
+
+    def __init__(self, model: Decoder) -> None:
+        self.model, self.vocabulary = model, model.vocabulary
+
+    def start(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None = None) -> Start:
+        return self.model.start(source, real)
+
+    def step(self, pieces: Int[Tensor, " R"], state: State) -> tuple[Float[Tensor, "R V"], State]:
+        return self.model.step(pieces, state)
+
+
+def searcher_of(model: object) -> Searcher | None:
+    """What searches this model by itself, if anything does."""
+    found: Searcher | None = getattr(model, "searcher", None)
+    return found

@@ -1,0 +1,58 @@
+"""A model handed to CTranslate2: written down in a folder of its own, read from there, and the folder removed."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard.convert import ctranslate2
+from regard.convert.ctranslate2 import Kind, Pieces
+from regard.convert.ctranslate2.layers import places
+from regard.engines.ctranslate2.encoding import Encoding
+from regard.engines.ctranslate2.running import WRITERS, Options
+from regard.engines.ctranslate2.searching import CTranslate2Searcher
+from regard.engines.engine import Engine, beside, refuse_stepwise
+from regard.engines.pieces import pieces_of
+from regard.errors import ConfigError
+from regard.tasks import Task
+from regard.tasks.tagging_generative import GenerativeTaggingTask
+
+NAME = "ctranslate2"
+
+
+def by_ctranslate2(task: Task, model: Any, folder: Path | None = None) -> Engine:
+    """A task's model run by CTranslate2, from the folder of an export if there is one."""
+    if isinstance(task, GenerativeTaggingTask):
+        raise ConfigError(f"The engine {NAME} cannot write exactly one tag for each word; use --engine torch.")
+    return run(model, pieces_of(task), folder)
+
+
+def run(model: Any, pieces: Pieces, folder: Path | None = None) -> Engine:
+    """A model run by CTranslate2, its pieces by these names."""
+    kind = ctranslate2.kind(model)
+    if folder is not None:
+        return _engine(kind, model, pieces, folder, {"compute_type": "default", **threads()})
+    with tempfile.TemporaryDirectory(prefix="regard-") as made:
+        ctranslate2.write(model, pieces, Path(made))
+        return _engine(kind, model, pieces, Path(made), {"compute_type": "float32", **threads()})
+
+
+def threads() -> dict[str, int]:
+    return {"inter_threads": 1, "intra_threads": torch.get_num_threads()}
+
+
+def _engine(kind: Kind, model: Any, pieces: Pieces, folder: Path, settings: Options) -> Engine:
+    if kind == "encoder":
+        encoder = model.encoder
+        run = Encoding(folder, encoder, positions(encoder), settings)
+        return Engine(NAME, beside(model, encoder=beside(encoder, forward=run)))
+    writer = WRITERS[kind](folder, pieces, positions(model), settings)
+    searcher = CTranslate2Searcher(writer, model, (pieces.end,))
+    return Engine(NAME, beside(model, searcher=searcher), lambda recipe: refuse_stepwise(NAME, recipe))
+
+
+def positions(model: Any) -> int | None:
+    """The most positions there are vectors for; None where they are computed."""
+    inside = {model.settings.attention.position.name, model.settings.position.name}
+    return None if {"rotary", "relative"} & inside else len(places(model.embedding))

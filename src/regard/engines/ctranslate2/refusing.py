@@ -1,0 +1,53 @@
+"""What CTranslate2's search cannot do, each told in one sentence that names the engine that can."""
+
+from collections.abc import Iterator
+
+from regard.decode import Asked, Request, SearchSettings
+from regard.errors import RequestError
+
+METHODS = ("greedy", "beam", "sample")
+
+
+def refuse(asked: Asked) -> None:
+    """A RequestError for the first thing that is asked and cannot be."""
+    wishes = [] if asked.requests is None else list(asked.requests)
+    found = [*_settings(asked.settings), *(said for wish in wishes for said in _request(wish, asked.settings))]
+    for said in found:
+        raise RequestError(f"The engine ctranslate2 cannot {said}; use --engine torch.")
+
+
+def _settings(settings: SearchSettings) -> Iterator[str]:
+    if settings.method not in METHODS:
+        yield f"search by search.method = {settings.method!r} (it can by {', '.join(METHODS)})"
+    if settings.coverage:
+        yield f"weigh what was looked at as we do (search.coverage = {settings.coverage})"
+    if settings.method == "beam" and settings.stop != "first":
+        yield f"go on until it is sure (search.stop = {settings.stop!r})"
+    if settings.method == "beam" and settings.length.name not in ("none", "average"):
+        yield f"weigh lengths by search.length = {settings.length} (it can by none and average)"
+    if settings.method != "sample":
+        return
+    if settings.min_p:
+        yield f"sample by search.min_p = {settings.min_p}"
+    if settings.top_k is not None and settings.top_p < 1:
+        yield f"judge search.top_k = {settings.top_k} and search.top_p = {settings.top_p} on one distribution (set one)"
+
+
+def _request(request: Request, settings: SearchSettings) -> Iterator[str]:
+    if request.must:
+        yield "see to it that words appear (glossary)"
+    if request.seed is not None and settings.method == "sample":
+        yield f"give an input its own seed ({request.seed})"
+
+
+def refuse_stream(settings: SearchSettings) -> None:
+    """A RequestError where nothing is settled before all is."""
+    if settings.method == "beam" and settings.beams > 1:
+        raise RequestError(
+            f"The engine ctranslate2 cannot show what is settled of {settings.beams} beams while they grow; "
+            "use --engine torch, or search.method=greedy."
+        )
+    if settings.best > 1:
+        raise RequestError(
+            f"The engine ctranslate2 cannot show {settings.best} samples while they grow; use --engine torch."
+        )

@@ -1,0 +1,201 @@
+"""The ways CTranslate2 searches for rows: greedily, by beams, by chance; what it cannot answer for is left open."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from regard.decode import Hypothesis, SearchSettings
+from regard.decode.blocks import Avoid, Block, NoRepeat
+from regard.decode.hypotheses import Live
+from regard.decode.lengths import Length
+from regard.engines.ctranslate2.running import Options, Output, Row, Writer
+
+# Its beam search may end early where lengths are not weighed, unless it is asked for a little more patience than that.
+PATIENCE = 1.0001
+
+# So much log-probability a piece may gain where others may not be written: a model trained with label smoothing holds
+# every piece of its vocabulary possible, so that all hypotheses gain alike; more is left to our own search.
+GROWTH = 1e-3
+
+Found = list[Hypothesis] | None
+"""The outputs of a row; None where our own search has to be asked."""
+
+
+@dataclass(frozen=True)
+class Searching:
+    """One search: what writes, the pieces that end an output, how it is searched, and what may never be written."""
+
+    writer: Writer
+    stops: tuple[int, ...]
+    settings: SearchSettings
+    banned: frozenset[int]
+
+    def __call__(self, rows: Sequence[Row]) -> list[Found]:
+        if not rows:
+            return []
+        narrow = self.settings.method == "beam" and self.settings.beams == 1
+        way: Callable[[Sequence[Row]], list[Found]] = {
+            "greedy": self.greedy,
+            "beam": self.greedy if narrow else self.beam,
+            "sample": self.sample,
+        }[self.settings.method]
+        return way(rows)
+
+    @property
+    def alpha(self) -> float:
+        """The power of the length that CTranslate2 divides by."""
+        return float(getattr(self.settings.penalty, "alpha", 0.0))
+
+    def options(self, rows: Sequence[Row], forbid: bool) -> dict[str, Any]:
+        """What CTranslate2 is told, with or without what may not be written."""
+        settings = self.settings
+        given: dict[str, Any] = {"length_penalty": self.alpha, "beam_size": 1}
+        if settings.method == "beam" and settings.beams > 1:
+            given |= {"beam_size": settings.beams, "num_hypotheses": settings.beams, "patience": PATIENCE}
+        if settings.method == "sample":
+            given |= {
+                "num_hypotheses": settings.best,
+                "sampling_topk": settings.top_k or 0,
+                "sampling_topp": settings.top_p,
+                "sampling_temperature": settings.temperature,
+            }
+        if forbid:
+            avoid = {sequence for row in rows for sequence in row.avoid}
+            given["suppress_sequences"] = [*((piece,) for piece in sorted(self.banned)), *sorted(avoid)]
+            given["no_repeat_ngram_size"] = settings.no_repeat
+        return given
+
+    def greedy(self, rows: Sequence[Row]) -> list[Found]:
+        """The likeliest pieces; where one may not be written, once more with all of that forbidden."""
+        heard: list[list[float]] = [[] for _ in rows]
+        options = self.options(rows, forbid=False)
+        written = self.write(rows, options, lambda row, piece, value: heard[row].append(value))
+        outputs = [replace(one[0], heard=tuple(values)) for one, values in zip(written, heard, strict=True)]
+        cut = [shortened(output, row.limit) for output, row in zip(outputs, rows, strict=True)]
+        told = len(self.stops) == 1
+        good = {number for number, row in enumerate(rows) if told and not row.prefix and self.allowed(row, cut[number])}
+        found: list[Found] = [[self.told(output, output.heard)] if output.length else None for output in cut]
+        bad = [number for number in range(len(rows)) if number not in good]
+        for number, outputs_of in zip(bad, self.forbidden([rows[number] for number in bad]), strict=True):
+            found[number] = outputs_of
+        return found
+
+    def forbidden(self, rows: Sequence[Row]) -> list[Found]:
+        """Outputs with all forbidden that may not be written, rows that avoid the same together."""
+        found: list[Found] = [None] * len(rows)
+        for avoid in dict.fromkeys(row.avoid for row in rows):
+            some = [number for number, row in enumerate(rows) if row.avoid == avoid]
+            alike = [rows[number] for number in some]
+            written = self.write(alike, self.options(alike, forbid=True), None)
+            for number, outputs in zip(some, written, strict=True):
+                if all(output.length for output in outputs):
+                    found[number] = self.hypotheses([rows[number]] * len(outputs), outputs)
+        return found
+
+    def beam(self, rows: Sequence[Row]) -> list[Found]:
+        options = self.options((), forbid=False)
+        options["suppress_sequences"] = [(piece,) for piece in sorted(self.banned)]
+        written = self.write(rows, options, None)
+        whole = [number for number, row in enumerate(rows) if self.finished(row, written[number])]
+        found: list[Found] = [None] * len(rows)
+        ranked = [self.ranked(rows[number], written[number]) for number in whole]
+        chosen = [(number, output) for number, order in zip(whole, ranked, strict=True) for output in order or ()]
+        told = self.hypotheses([rows[number] for number, _ in chosen], [output for _, output in chosen])
+        grown = {
+            number for (number, output), one in zip(chosen, told, strict=True) if self.grew(rows[number], output, one)
+        }
+        for (number, _), hypothesis in zip(chosen, told, strict=True):
+            found[number] = None if number in grown else [*(found[number] or ()), hypothesis]
+        return found
+
+    def grew(self, row: Row, output: Output, found: Hypothesis) -> bool:
+        """Whether pieces became so much likelier by what may not be written that another hypothesis might win."""
+        known = found.piece_log_probabilities[len(row.prefix) :]
+        return abs(output.total - sum(known, 0.0)) > GROWTH * max(len(known), 1)
+
+    def finished(self, row: Row, outputs: Sequence[Output]) -> bool:
+        """Whether the search was over before the limit, and nothing was written that may not be.
+
+        Before its last step fewer had ended than there are beams, so one of those that are told ended in that step.
+        """
+        if row.prefix and not self.writer.counts_prefix:
+            return False
+        enough = len(outputs) == self.settings.beams and all(one.complete for one in outputs)
+        return enough and all(one.length <= row.limit and self.allowed(row, one) for one in outputs)
+
+    def ranked(self, row: Row, outputs: Sequence[Output]) -> list[Output] | None:
+        """The best as we rank them; None where one that CTranslate2 left out might be among them."""
+        begun = self.begun(row, outputs)
+        penalty = self.settings.penalty
+        scores = {one: penalty.score(begun + one.total, one.length) for one in outputs}
+        order = sorted(outputs, key=lambda one: (-scores[one], one.pieces))[: self.settings.best]
+        lowest = min(one.total / one.length**self.alpha for one in outputs)
+        reach = bound(penalty, begun, lowest, self.alpha, max(one.length for one in outputs))
+        # Sums of the same pieces differ by rounding.
+        return order if reach <= scores[order[-1]] + self.settings.margin else None
+
+    def begun(self, row: Row, outputs: Sequence[Output]) -> float:
+        """The log-probability of what the output had to begin with, which CTranslate2 does not count."""
+        if not row.prefix:
+            return 0.0
+        (known,) = self.measure([row], outputs[:1])
+        return sum(known[: len(row.prefix)], 0.0)
+
+    def sample(self, rows: Sequence[Row]) -> list[Found]:
+        """Samples in the order of ours: the complete ones first, then by their scores."""
+        found = self.forbidden(rows)
+        return [told and sorted(told, key=lambda one: (not one.complete, -one.score)) for told in found]
+
+    def write(self, rows: Sequence[Row], options: Options, hear: Callable[..., None] | None) -> list[list[Output]]:
+        return self.writer.write(rows, options, self.stops, hear)
+
+    def allowed(self, row: Row, output: Output) -> bool:
+        """Whether an output holds nothing that may not be written."""
+        if not self.banned.isdisjoint(output.pieces[len(row.prefix) :]):
+            return False
+        blocks: list[Block] = [Avoid(row.avoid)] if row.avoid else []
+        blocks += [NoRepeat(self.settings.no_repeat)] if self.settings.no_repeat else []
+        steps = range(len(row.prefix), len(output.pieces))
+        return not any(
+            output.pieces[at] in block.blocked(Live(output.pieces[:at], (), 0.0, 0)) for block in blocks for at in steps
+        )
+
+    def hypotheses(self, rows: Sequence[Row], outputs: Sequence[Output]) -> list[Hypothesis]:
+        """Outputs as ours, with the probability of each piece as the model has it."""
+        cut = [shortened(output, row.limit) for row, output in zip(rows, outputs, strict=True)]
+        if not cut:
+            return []
+        return [self.told(*pair) for pair in zip(cut, self.measure(rows, cut), strict=True)]
+
+    def measure(self, rows: Sequence[Row], outputs: Sequence[Output]) -> list[tuple[float, ...]]:
+        """The log-probability of each piece, and of an end that of all pieces that end a text."""
+        by_stop = [self.writer.measure(rows, outputs, stop) for stop in self.stops]
+        if len(by_stop) == 1:
+            return by_stop[0]
+        return [_summed(same) if one.complete else same[0] for one, *same in zip(outputs, *by_stop, strict=True)]
+
+    def told(self, output: Output, known: Sequence[float]) -> Hypothesis:
+        total = sum(known, 0.0)
+        score = self.settings.penalty.score(total, len(known))
+        return Hypothesis(output.pieces, score, total, tuple(known), output.complete)
+
+
+def bound(penalty: Length, begun: float, lowest: float, alpha: float, longest: int) -> float:
+    """The most that an output can score for us whose sum is at most `lowest` x length^alpha."""
+    lengths = range(1, longest + 1)
+    return max(penalty.score(begun + lowest * length**alpha, length) for length in lengths)
+
+
+def shortened(output: Output, limit: int) -> Output:
+    """An output as it would have been at a lower limit."""
+    if output.length <= limit:
+        return output
+    return Output(output.pieces[:limit], output.total, False, output.heard[:limit])
+
+
+def _summed(measured: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
+    """One output measured with each of its possible ends."""
+    ends = torch.tensor([known[-1] for known in measured], dtype=torch.float64)
+    return (*measured[0][:-1], float(ends.logsumexp(0)))

@@ -1,0 +1,32 @@
+"""Engines by name."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from regard.engines.ctranslate2 import by_ctranslate2
+from regard.engines.engine import Engine
+from regard.engines.onnx import by_onnx
+from regard.errors import ConfigError, unknown
+from regard.tasks import Task
+
+Making = Callable[[Task, Any, Path | None], Engine]
+
+
+def by_torch(task: Task, model: Any, folder: Path | None = None) -> Engine:
+    """The model as it is."""
+    return Engine("torch", model)
+
+
+ENGINES: dict[str, Making] = {
+    "torch": by_torch,
+    "ctranslate2": by_ctranslate2,
+    "onnx": by_onnx,
+}
+
+
+def engine(name: str, task: Task, model: Any, folder: Path | None = None) -> Engine:
+    """The model run by the engine of that name; `folder` is that of an export to be run instead of made anew."""
+    if name not in ENGINES:
+        raise ConfigError(unknown("engine", name, ENGINES))
+    return ENGINES[name](task, model, folder)

@@ -1,0 +1,156 @@
+"""A bundle exported: verified before it has its name, run by the same command, and gone without a trace if it fails."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from regard.api import Pipeline
+from regard.api.exporting import TARGETS, export, farthest
+from regard.api.importing import from_huggingface
+from regard.cli.app import app
+from regard.convert.ctranslate2 import Pieces, write
+from regard.convert.ctranslate2.models import unlike
+from regard.demo import DEMOS
+from regard.errors import ConfigError, DataError, RegardError
+from tests.engines.toys import BRIEF, SEQUENCES, SIZE, made, pipeline
+
+pytest.importorskip("ctranslate2")
+pytest.importorskip("onnxruntime")
+pytest.importorskip("transformers")
+
+SMALL = {
+    "translation": ("model.width=16",),
+    "dialogue": ("model.width=16",),
+    "language": ("model.width=16"),
+    "summarization": ("model.encoder.width=16", "model.decoder.width=16"),
+    "classification": ("model.width=16",),
+    "tagging": ("model.width=16",),
+    "answering": ("model.width=16", "head.width=16"),
+}
+# What the demos' models cannot become: they are recurrent.
+NEVER = {(task, target) for task in ("summarization", "classification", "tagging", "answering") for target in TARGETS}
+NEVER -= {(task, "onnx") for task in SMALL}
+
+
+def test_every_demo_is_here() -> None:
+    assert set(SMALL) == {"translation", *DEMOS}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("task", SMALL)
+def test_every_task_is_exported_or_it_is_said_why_not(task: str, target: str, tmp_path: Path) -> None:
+    ours = pipeline(task, *SMALL[task])
+    if (task, target) in NEVER:
+        with pytest.raises(ConfigError) as refused:
+            export(ours, target, tmp_path / "out")
+        assert str(refused.value).endswith(".")
+        assert "\n" not in str(refused.value)
+        assert list(tmp_path.iterdir()) == []
+        return
+    found = export(ours, target, tmp_path / "out")
+    assert found.differences.others == 0
+    assert found.differences.largest < 1e-3
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    told = json.loads((tmp_path / "out" / "export.json").read_text())
+    assert set(told["files"]) == {str(path.relative_to(tmp_path / "out")) for path in files(tmp_path / "out")}
+
+
+def files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and path.name != "export.json"]
+
+
+@pytest.mark.parametrize("target", ["ctranslate2", "onnx"])
+def test_the_folder_of_an_export_is_predicted_with(target: str, tmp_path: Path) -> None:
+    ours = pipeline("translation", *SMALL["translation"])
+    export(ours, target, tmp_path / "out")
+    theirs = Pipeline.load(tmp_path / "out", ["device=cpu"], engine=target)
+    rows = [entry["input"] for entry in ours.golden]
+    assert [one.text for one in theirs.predict(rows)] == [one.text for one in ours.predict(rows)]
+
+
+def test_an_export_for_transformers_comes_back_with_its_two_tokenizers(tmp_path: Path) -> None:
+    ours = pipeline("translation", *SMALL["translation"])
+    export(ours, "huggingface", tmp_path / "out")
+    again = from_huggingface(tmp_path / "out").with_settings(*BRIEF)
+    rows = [entry["input"] for entry in ours.golden]
+    assert [one.text for one in again.predict(rows)] == [one.text for one in ours.predict(rows)]
+
+
+def test_quantizing_tells_the_difference_and_leaves_the_model_alone(tmp_path: Path) -> None:
+    ours = pipeline("dialogue", *SMALL["dialogue"])
+    before = {name: value.clone() for name, value in ours.model.state_dict().items()}
+    found = export(ours, "ctranslate2", tmp_path / "out", "int8")
+    assert found.differences.bleu is not None
+    assert found.differences.inputs == len(ours.golden)
+    assert all(torch.equal(before[name], value) for name, value in ours.model.state_dict().items())
+
+
+def test_an_export_that_gives_something_else_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = pipeline("translation", *SMALL["translation"])
+    written = TARGETS["ctranslate2"]
+
+    def spoilt(given: Pipeline, folder: Path, quantize: str) -> Any:
+        other = made("transformer", SEQUENCES["pre"])
+        assert other is not None
+        stored = written(given, folder, quantize)
+        with torch.no_grad():
+            given.model.output.readout.weight.add_(torch.randn_like(given.model.output.readout.weight))
+        return stored
+
+    monkeypatch.setitem(TARGETS, "ctranslate2", spoilt)
+    kept = ours.model.output.readout.weight.detach().clone()
+    try:
+        with pytest.raises(DataError, match="does not give what the model gives"):
+            export(ours, "ctranslate2", tmp_path / "out")
+    finally:
+        ours.model.output.readout.weight.data.copy_(kept)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_written_over(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(ConfigError, match="is there already"):
+        export(pipeline("dialogue", *SMALL["dialogue"]), "onnx", tmp_path)
+    with pytest.raises(ConfigError, match="only ctranslate2 can"):
+        export(pipeline("dialogue", *SMALL["dialogue"]), "onnx", tmp_path / "new", "int8")
+
+
+def test_the_command_exports_and_refuses(tmp_path: Path) -> None:
+    pipeline("dialogue", *SMALL["dialogue"]).save(tmp_path / "bundle")
+    arguments = ["export", str(tmp_path / "bundle"), "--to", "ctranslate2", "--out", str(tmp_path / "out"), "--json"]
+    done = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["same"] == 3
+    with pytest.raises(RegardError, match="is there already"):
+        CliRunner().invoke(app, arguments, catch_exceptions=False)
+
+
+def test_pieces_without_a_name_of_their_own_get_one() -> None:
+    assert len(set(unlike(["a", "", "a", ""]))) == 4
+
+
+def test_a_spec_holds_copies(tmp_path: Path) -> None:
+    model = made("transformer", SEQUENCES["pre"])
+    before = model.encoder.embedding.vectors.detach().clone()
+    names = [f"piece {number}" for number in range(SIZE)]
+    write(model, Pieces.of(names, names, 1, 2, 3), tmp_path, "int8")
+    assert torch.equal(model.encoder.embedding.vectors, before)
+    assert np.fromfile(tmp_path / "model.bin", dtype=np.int8).size
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "distance"),
+    [
+        ({"a": [1.0, {"b": 2}]}, {"a": [1.5, {"b": 2}]}, 0.5),
+        ({"a": "x"}, {"a": "y"}, float("inf")),
+        ([1.0], [1.0, 2.0], float("inf")),
+        ({"a": None}, {"a": None}, 0.0),
+    ],
+)
+def test_distances_are_taken_of_numbers_in_the_same_place(one: Any, other: Any, distance: float) -> None:
+    assert farthest(one, other) == distance

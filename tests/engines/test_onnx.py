@@ -1,0 +1,90 @@
+"""Graphs say what the models say, at lengths they were not traced with, and search goes on as ever."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from regard.convert import onnx
+from regard.engines.onnx.running import Stepping
+from regard.errors import ConfigError
+from tests.engines.toys import LANGUAGES, RECURRENT, SEQUENCES, SMALL, made, pipeline, sources
+
+pytest.importorskip("onnxruntime")
+pytest.importorskip("onnx")
+
+GENERATING: dict[str, tuple[str, dict[str, Any]]] = {
+    "pre": ("transformer", SEQUENCES["pre"]),
+    "llama-like": ("transformer", SEQUENCES["llama-like"]),
+    "deepnorm": ("transformer", {**SMALL, "place": "deepnorm", "embedding": {"width": 8}, "tied": "output"}),
+    "language": ("transformer_language", LANGUAGES["llama-like"]),
+    "recurrent language": ("recurrent_language", {"width": 16, "layers": 2}),
+    "copying": ("recurrent", RECURRENT["additive"]),
+    "fed": ("recurrent", RECURRENT["fed"]),
+    "without attention": ("recurrent", RECURRENT["without"]),
+}
+
+
+@pytest.mark.parametrize("name", GENERATING)
+@torch.no_grad()
+def test_steps_of_the_graphs_are_those_of_the_model(name: str, tmp_path: Path) -> None:
+    model = made(*GENERATING[name])
+    onnx.write(model, tmp_path)
+    graphs = Stepping(tmp_path, json.loads((tmp_path / onnx.DESCRIPTION).read_text()), model.vocabulary)
+    for lengths in ((9, 2, 5), (1,)):
+        source, real = sources(*lengths)
+        (ours, first), (theirs, also_first) = model.start(source, real), graphs.start(source, real)
+        assert torch.equal(first, also_first)
+        for _ in range(2):
+            (said, ours), (also, theirs) = model.step(first, ours), graphs.step(first, theirs)
+            torch.testing.assert_close(also, said, atol=2e-5, rtol=1e-4)
+            first = torch.randint(4, 14, first.shape)
+        # Two hypotheses of each source, in another order.
+        rows = torch.arange(len(lengths)).repeat_interleave(2)
+        ours, theirs, first = ours.select(rows), theirs.select(rows), torch.randint(4, 14, rows.shape)
+        torch.testing.assert_close(graphs.step(first, theirs)[0], model.step(first, ours)[0], atol=2e-5, rtol=1e-4)
+
+
+BERT = (
+    "model.name=transformer",
+    "model.layers=1",
+    "model.width=16",
+    "model.attention.heads=2",
+    "model.feedforward.hidden=16",
+)
+
+
+@pytest.mark.parametrize(
+    ("task", "changes"),
+    [
+        ("translation", ("model.width=16", "search.method=diverse", "search.beams=2", "search.best=2")),
+        ("summarization", ("model.encoder.width=16", "model.decoder.width=16")),
+        ("classification", ("model.width=16",)),
+        ("classification", (*BERT, "model.embedding.segments=2")),
+        ("tagging", ("model.width=16",)),
+        ("answering", ("model.width=16", "head.width=16")),
+    ],
+)
+def test_results_of_a_task_are_those_of_torch(task: str, changes: tuple[str, ...]) -> None:
+    ours = pipeline(task, *changes)
+    theirs = ours.with_engine("onnx")
+    rows = [entry["input"] for entry in ours.golden]
+    for one, other in zip(ours.predict(rows), theirs.predict(rows), strict=True):
+        assert (other.text, other.status) == (one.text, one.status)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "said"),
+    [
+        ("transformer", {**SMALL, "attention": {"heads": 4, "scope": {"name": "window", "before": 3}}}, "scope = "),
+        ("transformer", {**SMALL, "position": "alibi"}, "alibi"),
+        ("transformer", {**SMALL, "cross": "layerwise"}, "cross = layerwise"),
+        ("recurrent", {"encoder": {"width": 16}, "decoder": {"width": 16}, "own_past": {}}, "own_past"),
+        ("convolutional", {"width": 16, "layers": 1}, "ConvolutionalSequence"),
+    ],
+)
+def test_what_there_is_no_graph_for_is_said(name: str, settings: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=rf"no ONNX graph for .*{said}.*Use the engine torch\.$"):
+        onnx.write(made(name, settings), tmp_path)
