@@ -71,6 +71,10 @@ def test_the_folder_of_an_export_is_predicted_with(target: str, tmp_path: Path) 
     theirs = Pipeline.load(tmp_path / "out", ["device=cpu"], engine=target)
     rows = [entry["input"] for entry in ours.golden]
     assert [one.text for one in theirs.predict(rows)] == [one.text for one in ours.predict(rows)]
+    path = tmp_path / "out" / ("model.bin" if target == "ctranslate2" else "step.onnx")
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    with pytest.raises(DataError, match="is not what was exported"):
+        Pipeline.load(tmp_path / "out", ["device=cpu"], engine=target)
 
 
 def test_an_export_for_transformers_comes_back_with_its_two_tokenizers(tmp_path: Path) -> None:

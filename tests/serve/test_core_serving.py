@@ -286,8 +286,9 @@ def test_the_log_has_a_line_a_request_and_no_text_unless_asked(bundles: dict[str
             body = {"model": name, "inputs": ["A secret stays secret."]}
             assert httpx.post(f"{started.url}/v1/predict?q=secret", json=body, timeout=240).status_code == 200
         httpx.get(f"{started.url}/secret", timeout=240)
-        started.terminate()
-        said = started.communicate(timeout=240)[0]
+        started.process.terminate()
+        started.process.wait(60)
+        said = started.said
     lines = [httpx.Response(200, text=line).json() for line in said.splitlines() if line.startswith("{")]
     assert [(line["route"], line["status"]) for line in lines] == [
         ("/v1/predict", 200),

@@ -38,6 +38,7 @@ def fall(folder: Path) -> float:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_of_twenty_runs_killed_at_random_all_go_on_bit_for_bit(tmp_path: Path) -> None:
     write_plan(tmp_path)
     assert [alike for alike, _ in killings(tmp_path, KILLS)] == [True] * KILLS

@@ -117,6 +117,7 @@ def finished(folder: Path, run: str, *more: str, cut: str = "") -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_a_host_cut_off_and_brought_back_changes_nothing(tmp_path: Path) -> None:
     if not possible():
         pytest.skip("making network namespaces needs root and iproute2")

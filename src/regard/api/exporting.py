@@ -13,7 +13,7 @@ import regard
 from regard.api.exported_huggingface import agreeing, write_huggingface
 from regard.api.pipeline import Pipeline
 from regard.convert import ctranslate2, onnx
-from regard.engines import Engine, engine
+from regard.engines import RECORD, Engine, engine
 from regard.engines.pieces import pieces_of
 from regard.errors import ConfigError, DataError, RequestError, unknown
 from regard.files import checksum, shown
@@ -23,7 +23,6 @@ from regard.tasks import Result
 # How far a score, a probability or a vector may be from ours.
 TOLERANCE = 1e-3
 QUANTIZATIONS = ("int8", "int16", "float16", "bfloat16")
-RECORD = "export.json"
 
 
 @dataclass(frozen=True)

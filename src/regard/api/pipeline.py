@@ -17,7 +17,7 @@ from regard.bundle import Bundle
 from regard.config import Part
 from regard.data import Corpus
 from regard.decode import Ensemble
-from regard.engines import Engine
+from regard.engines import Engine, exported
 from regard.engines import engine as made_engine
 from regard.errors import ConfigError, DataError
 from regard.explain import Attribution
@@ -219,12 +219,6 @@ class Together(nn.Module):
         self.ensemble = Ensemble(models)
         self.vocabulary = self.ensemble.vocabulary
         self.start, self.step = self.ensemble.start, self.ensemble.step
-
-
-def exported(folder: Path, engine: str) -> Path | None:
-    """The folder, if it is an export for this engine with its bundle inside."""
-    files = {"ctranslate2": "model.bin", "onnx": "model.json"}
-    return folder if (folder / files.get(engine, "")).is_file() and (folder / "bundle").is_dir() else None
 
 
 def inside(folder: Path) -> Path:

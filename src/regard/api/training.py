@@ -5,6 +5,7 @@ log.jsonl, curve.png, and when it is done `bundle`. Everything but the recipe ca
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from regard.api.written import Written
 from regard.config import make
 from regard.data import Batch, Batches, Position, share
 from regard.errors import ConfigError, DataError
-from regard.files import shown, write_atomically
+from regard.files import Claim, claimed, shown, write_atomically
 from regard.nn import merge
 from regard.nn.parameters import fill
 from regard.tasks import TASKS, Recipe, Task
@@ -87,10 +88,14 @@ class Training:
 
     def steps(self, stop: Callable[[], bool] | None = None) -> Iterator[Step]:
         """Every update from where the run stands; each is logged and, when evaluated, saved before it is given."""
-        with self.team.turn():
-            if self.team.leads:
-                self.claim()
-            _ = self.stores
+        with ExitStack() as held:
+            with self.team.turn():
+                if self.team.leads:
+                    held.enter_context(self.claim())
+                _ = self.stores
+            yield from self._steps(stop)
+
+    def _steps(self, stop: Callable[[], bool] | None) -> Iterator[Step]:
         progress = self.restored()
         data = [store.manifest.fingerprint for store in self.stores.each]
         self.team.agree({"update": progress.update, "data": data, "torch": torch.__version__})
@@ -137,8 +142,8 @@ class Training:
         begun = self.folder / JOB
         return distributed.restarted() and begun.is_file() and begun.read_text("utf-8") == distributed.job()
 
-    def claim(self) -> None:
-        """Make the folder this run's, or refuse what is another's."""
+    def claim(self) -> Claim:
+        """Make the folder this run's, or refuse what is another's; who holds the claim keeps others out."""
         written = self.folder / "recipe.toml"
         if not self.resume:
             self.require_free()
@@ -146,12 +151,14 @@ class Training:
             self.check_same(recipes.read(written))
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            held = claimed(self.folder)
             with write_atomically(written) as file:
                 tomli_w.dump(self.recipe.plain(), file)
             if distributed.job():
                 (self.folder / JOB).write_text(distributed.job(), "utf-8")
         except OSError as error:
             raise DataError(f"Cannot write {shown(written)}: {error.strerror}.") from None
+        return held
 
     def require_free(self) -> None:
         """Refuse a folder with anything in it, but for what a run leaves that never came to its first checkpoint."""

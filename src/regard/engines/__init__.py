@@ -1,6 +1,7 @@
 """What runs a model: torch itself, CTranslate2 or ONNX Runtime. One interface; tasks never know which."""
 
 from regard.engines.engine import Engine
+from regard.engines.exported import RECORD, exported
 from regard.engines.making import ENGINES, engine
 
-__all__ = ["ENGINES", "Engine", "engine"]
+__all__ = ["ENGINES", "RECORD", "Engine", "engine", "exported"]

@@ -152,7 +152,7 @@ export const CHINESE = {
   "caveat.shapley": "沙普利值把 F(x) − F(空) 分摊给各个词，所依据的文本大多没有意义；只有合在一起才有的作用被平分，区间只说明抽样误差。",
   "audit.title": "审计",
   "audit.none": "尚未检验注意力能否解释这个模型。可以这样检验：",
-  "audit.command": "regard audit RUN --out audit.html",
+  "audit.command": "regard audit RUN --out RUN/audit.json",
   "check.title": "自检",
   "check.worst": "重新算出的权重与模型自身输出相差不超过 {worst}。",
   "check.complete": "此方法对自身的检验：{worst}（0 为完美）。",

@@ -141,7 +141,7 @@ export const ENGLISH = {
   "method.shapley": "Shapley values",
   "audit.title": "Audit",
   "audit.none": "Whether attention explains this model has not been tested. Test it:",
-  "audit.command": "regard audit RUN --out audit.html",
+  "audit.command": "regard audit RUN --out RUN/audit.json",
   "check.title": "Self-check",
   "check.worst": "Recomputed weights give the model's own output to {worst}.",
   "check.complete": "What the method can check of itself: {worst} (0 is perfect).",
