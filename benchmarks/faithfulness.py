@@ -1,6 +1,7 @@
 """How faithful each method is on a model of one's own: what is lost without the words it names first.
 
     .venv/bin/python benchmarks/faithfulness.py runs/en-de test.en 20
+    .venv/bin/python benchmarks/faithfulness.py runs/en-de test.en 20 occlusion norms      these methods only
 
 For so many sentences one word of each translation is drawn, and every method says which words of the source it came
 from. Higher comprehensiveness (p falls without the first words) and lower sufficiency (it does not with them alone) are
@@ -57,14 +58,15 @@ class Drawn:
         return by_words(replace(found, outputs=Axis("", label), weights=row, error=None, probabilities=None)).weights[0]
 
 
-def main(folder: str, file: str, count: str = "20") -> None:
+def main(folder: str, file: str, count: str = "20", *names: str) -> None:
     print(machine())
     model, random = regard.load(folder), np.random.default_rng(0)
     texts = [line.text for line in lines(file) if len(line.text.split()) <= LONGEST][: int(count)]
     sentences = [drawn(subject(model, text), random) for text in texts]
     print(f"\n{len(sentences)} sentences; of each method seconds to explain a sentence")
     print(f"{'method':<30}{'comprehensive':>14}{'sufficient':>12}{'AOPC 0-1':>10}{'seconds':>9}")
-    for name, changes in [*((name, {}) for name in METHODS), *((name, {"layer": -1}) for name in ALSO)]:
+    runs = [*((name, {}) for name in names or METHODS), *((name, {"layer": -1}) for name in ALSO)]
+    for name, changes in runs:
         began = time.process_time()
         found = [(one, one.weights(name, changes)) for one in sentences]
         seconds = (time.process_time() - began) / len(found)

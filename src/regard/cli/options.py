@@ -8,6 +8,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from regard.cli import completing
+from regard.files import require_file
 
 RecipeName: TypeAlias = Annotated[
     str,
@@ -73,4 +74,7 @@ def join(extensions: Iterable[Path]) -> None:
     for path in extensions:
         from regard.api.extending import extend
 
+        if path.exists():
+            # A pipe would be waited for.
+            require_file(path)
         extend(path)

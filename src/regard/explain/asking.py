@@ -9,9 +9,10 @@ Rows and columns of an attention layer, and what they stand for:
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial, reduce
+from traceback import clear_frames
 from typing import Literal
 
 import torch
@@ -207,8 +208,12 @@ def up_to(subject: Subject, tap: str, calls: int) -> Iterator[None]:
             raise _Enough
         return tensor
 
-    with suppress(_Enough), replace_at(subject.model, tap, stop):
-        yield
+    try:
+        with replace_at(subject.model, tap, stop):
+            yield
+    except _Enough as enough:
+        # Otherwise what the pass held would live until somebody collects garbage.
+        clear_frames(enough.__traceback__)
 
 
 def by_head(subject: Subject, look: Look, numbers: list[int]) -> list[Float[Tensor, "Q K"]]:
