@@ -26,7 +26,7 @@ pytest.importorskip("transformers")
 SMALL = {
     "translation": ("model.width=16",),
     "dialogue": ("model.width=16",),
-    "language": ("model.width=16"),
+    "language": ("model.width=16",),
     "summarization": ("model.encoder.width=16", "model.decoder.width=16"),
     "classification": ("model.width=16",),
     "tagging": ("model.width=16",),

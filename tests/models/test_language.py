@@ -9,6 +9,7 @@ from torch.testing import assert_close
 
 from regard.errors import ModelError
 from regard.models import Vocabulary, build
+from regard.nn.stepping import Ordinary
 
 PIECES = Vocabulary(20, 20, begin=1, end=2)
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -57,8 +58,9 @@ def test_padding_before_or_within_a_prompt_is_refused(name: str) -> None:
 
 @every_language
 @torch.no_grad()
-def test_nothing_is_shared_since_every_hypothesis_owns_its_text(name: str) -> None:
-    assert language(name).start(torch.tensor([[5, 6]])).state.shared is None
+def test_nothing_of_a_text_is_shared_since_every_hypothesis_owns_its_own(name: str) -> None:
+    shared = language(name).start(torch.tensor([[5, 6]])).state.shared
+    assert shared is None or isinstance(shared, Ordinary)
 
 
 @torch.no_grad()

@@ -40,7 +40,8 @@ class Prediction:
     attention: tuple[Look, ...] | None = None
 
     def scores(self, pieces: Int[Tensor, "N S"], real: Bool[Tensor, "N S"] | None = None) -> Float[Tensor, "N O"]:
-        self.model.eval()
+        if self.model.training:
+            self.model.eval()
         return self.score(pieces, real)
 
     @cached_property
