@@ -272,7 +272,8 @@ _turns_of_one = lru_cache(maxsize=4096)(torch.inference_mode(False)(_turns))
 
 
 def _single(at: At) -> bool:
-    return isinstance(at, range) and len(at) == 1
+    # A compiled model's lengths are symbols, which nothing can be kept by.
+    return not torch.compiler.is_compiling() and isinstance(at, range) and len(at) == 1
 
 
 def _split(vectors: Tensor, layout: str) -> tuple[Tensor, Tensor]:
