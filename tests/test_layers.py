@@ -148,7 +148,7 @@ def test_no_module_is_a_drawer_for_everything() -> None:
         ("train/loop.py", "from regard.tasks import TASKS"),
         ("api.py", "from regard import demo"),
         ("demo.py", "from regard.cli import main"),
-        ("cli/app.py", "import regard.serve"),
+        ("serve/app.py", "import regard.cli"),
     ],
 )
 def test_an_import_against_the_layers_is_found(place: str, source: str) -> None:

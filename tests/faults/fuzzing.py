@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,12 +48,16 @@ class Fuzz:
     """Tries drawn for a folder that holds toys, traps and a bundle."""
 
     def __init__(self, folder: Path, bundle: Path, draw: random.Random) -> None:
-        self.folder, self.bundle, self.draw = folder, bundle, draw
+        self.folder, self.draw = folder, draw
+        self.golden, self.bundle = bundle, folder / "bundle"
         write_data(folder)
         self.recipe = RECIPE.format(root=folder).replace("updates = 6", "updates = 1")
         lay_traps(folder)
 
     def one(self) -> Try:
+        """Something to try, with the bundle as it was before the last one."""
+        shutil.rmtree(self.bundle, ignore_errors=True)
+        shutil.copytree(self.golden, self.bundle)
         kinds: tuple[Callable[[], Try], ...] = (self.command_line, self.asked, self.recipe_file, self.data_file)
         return self.draw.choices(kinds, (3, 3, 3, 2))[0]()
 

@@ -23,12 +23,12 @@ context.set_forkserver_preload([__name__])
 torch.set_num_threads(1)
 
 LONGEST = 600.0
-UPDATES = 30
+UPDATES = 20
 
 
 def write_plan(folder: Path, model: dict[str, Any], **settings: Any) -> Path:
     """A recipe that saves often, with averages and a moving average to keep in step."""
-    often = {"updates": UPDATES, "every": 5, "log": 1, "ema": 0.9, "average": {"what": "best", "count": 3}}
+    often = {"updates": UPDATES, "every": 4, "log": 1, "ema": 0.9, "average": {"what": "best", "count": 3}}
     plan = recipe(folder / "data", model=model, train={**often, **settings})
     (folder / "plan.toml").write_text(tomli_w.dumps(plan), "utf-8")
     return folder / "plan.toml"

@@ -9,7 +9,7 @@ import pytest
 
 from regard import api
 from regard.api import Training, read
-from regard.errors import DataError
+from regard.errors import DataError, RegardError
 from tests.api.toy import recipe
 from tests.cli.toy import regard
 from tests.faults.counted import refusal
@@ -80,6 +80,13 @@ def test_a_bundle_and_an_input_removed_while_predicting_do_not_matter(tmp_path: 
     wanted = pipeline.predict(["dog runs"])[0].text
     shutil.rmtree(tmp_path / "bundle")
     assert pipeline.predict(["dog runs"])[0].text == wanted
+
+
+def test_a_bundle_named_as_a_run_is_refused_and_not_trained_into(tmp_path: Path) -> None:
+    shutil.copytree(GOLDEN, tmp_path / "bundle")
+    result = regard("train", tmp_path / "bundle", "--set", f"data.root={tmp_path}")
+    assert isinstance(result.exception, RegardError)
+    api.load(tmp_path / "bundle", verify=True)
 
 
 def test_an_output_whose_folder_is_gone_is_named(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ The full form: `pytest -m slow tests/faults/test_fuzz.py`.
 
 import io
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -65,16 +64,11 @@ def called(given: Try, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
     return code, (out.buffer.getvalue() + complaint.buffer.getvalue()).decode("utf-8", "replace")
 
 
-def copied(folder: Path) -> Path:
-    """A bundle to do anything to: a command may name it as what it writes."""
-    return Path(shutil.copytree(GOLDEN, folder / "golden"))
-
-
 @tries(300, 10_000)
 def test_whatever_is_typed_gets_an_exit_code_and_no_traceback(
     count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fuzz, codes, failed = Fuzz(tmp_path, copied(tmp_path), draws("fuzz")), Counter[str](), []
+    fuzz, codes, failed = Fuzz(tmp_path, GOLDEN, draws("fuzz")), Counter[str](), []
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NO_COLOR", "1")
     for number in range(count):
@@ -90,7 +84,7 @@ def test_whatever_is_typed_gets_an_exit_code_and_no_traceback(
 
 @tries(3, 200)
 def test_a_real_process_does_the_same(count: int, tmp_path: Path) -> None:
-    fuzz = Fuzz(tmp_path, copied(tmp_path), draws("processes"))
+    fuzz = Fuzz(tmp_path, GOLDEN, draws("processes"))
     for _ in range(count):
         given = fuzz.one()
         words = [os.fsencode(word.replace("\0", "")) for word in given.words]

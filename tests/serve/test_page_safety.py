@@ -107,16 +107,21 @@ def test_what_the_address_brings_is_only_text(server: Server, bare: Watched) -> 
         assert harmless(page)
 
 
+# Whether what is shown, without the labels that stand in it, is this text.
+SHOWN = """text => {
+  const copy = document.querySelector(".output .reading").cloneNode(true);
+  copy.querySelectorAll("small").forEach((one) => one.remove());
+  return copy.textContent === text;
+}"""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("task", ["translation", "classification", "tagging"])
-def test_300_texts_typed_in_are_read_and_shown_as_they_are(server: Server, bare: Watched, task: str) -> None:
+def test_300_texts_typed_in_are_read_and_shown_as_they_are(server: Server, bare: Watched) -> None:
     page = bare.page
-    page.goto(f"{server.url}/#model={task}")
+    page.goto(f"{server.url}/#model=tagging")
     explored(page)
-    field = page.locator("textarea").first
     for text in TEXTS:
         with page.expect_response("**/v1/predict"):
-            field.fill(text)
-        if task == "tagging":
-            expect(page.locator(".output .reading")).to_contain_text(text[:8])
+            page.locator("textarea").fill(text)
+        page.wait_for_function(SHOWN, arg=text)
         assert harmless(page)

@@ -145,6 +145,8 @@ class Training:
     def claim(self) -> Claim:
         """Make the folder this run's, or refuse what is another's; who holds the claim keeps others out."""
         written = self.folder / "recipe.toml"
+        if (self.folder / "manifest.json").exists():
+            raise ConfigError(f"{shown(self.folder)} is a bundle, not a run; name another folder with --out.")
         if not self.resume:
             self.require_free()
         elif written.exists():

@@ -187,6 +187,15 @@ class PegasusConfig(PreNormConfig):
 class BlenderbotConfig(PreNormConfig):
     """With learned positions   (Roller et al. 2021)."""
 
+    vocab_size: PositiveInt = 8008
+    d_model: PositiveInt = 2560
+    encoder_layers: PositiveInt = 2
+    decoder_layers: PositiveInt = 24
+    encoder_attention_heads: PositiveInt = 32
+    decoder_attention_heads: PositiveInt = 32
+    encoder_ffn_dim: PositiveInt = 10240
+    decoder_ffn_dim: PositiveInt = 10240
+    max_position_embeddings: PositiveInt = 128
     eos_token_id: Piece = 2
     decoder_start_token_id: Piece = 1
 

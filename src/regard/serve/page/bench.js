@@ -19,7 +19,7 @@ export class Bench {
     this.model = model;
     this.newest = new Newest();
     this.runLater = calm(() => this.run(), 250);
-    this.exploreLater = calm(() => this.explorer?.ask(), 150);
+    this.exploreLater = calm(() => this.explorer?.ask(), 300);
     this.problem = make("p", { class: "problem", role: "alert", hidden: true });
     this.fill();
     this.form = (FORMS[model.task] ?? other)(this);
@@ -58,14 +58,21 @@ export class Bench {
   settings() { return { ...this.form.asks, ...Object.fromEntries(Object.entries(state.settings).map(([name, value]) => [name, number(value)])) }; }
   set(fields, { now = false, quiet = false } = {}) {
     change({ input: { ...state.input, ...fields }, ...GONE });
+    this.leave();
     if (quiet) this.stop();
     else if (now) this.run();
     else this.runLater();
+  }
+  // Whoever types on does not wait for what was looked at before.
+  leave() {
+    this.exploreLater.stop();
+    this.explorer?.stop();
   }
   choose(settings) {
     const kept = { ...state.settings, ...settings };
     for (const [name, value] of Object.entries(settings)) if (value === null) delete kept[name];
     change({ settings: kept, pin: undefined });
+    this.leave();
     this.runLater();
   }
   example(entry) {
