@@ -5,7 +5,7 @@ log.jsonl, curve.png, and when it is done `bundle`. Everything but the recipe ca
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from regard.api.written import Written
 from regard.config import make
 from regard.data import Batch, Batches, Position, share
 from regard.errors import ConfigError, DataError
-from regard.files import Claim, claimed, shown, write_atomically
+from regard.files import claimed, shown, write_atomically
 from regard.nn import merge
 from regard.nn.parameters import fill
 from regard.tasks import TASKS, Recipe, Task
@@ -142,7 +142,7 @@ class Training:
         begun = self.folder / JOB
         return distributed.restarted() and begun.is_file() and begun.read_text("utf-8") == distributed.job()
 
-    def claim(self) -> Claim:
+    def claim(self) -> AbstractContextManager[object]:
         """Make the folder this run's, or refuse what is another's; who holds the claim keeps others out."""
         written = self.folder / "recipe.toml"
         if (self.folder / "manifest.json").exists():
@@ -153,7 +153,8 @@ class Training:
             self.check_same(recipes.read(written))
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            held = claimed(self.folder)
+            # A job that is started again names itself in the folder instead.
+            held = nullcontext() if distributed.job() else claimed(self.folder)
             with write_atomically(written) as file:
                 tomli_w.dump(self.recipe.plain(), file)
             if distributed.job():
