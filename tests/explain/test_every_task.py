@@ -12,8 +12,8 @@ import torch
 from regard.api import Pipeline
 from regard.api.explaining import subject
 from regard.errors import RequestError
+from regard.explain.asking import still
 from regard.explain.methods import METHODS
-from regard.explain.versions import still
 from regard.models import ENCODERS, MODELS
 from regard.tasks import TASKS
 from tests.explain.toys import moved

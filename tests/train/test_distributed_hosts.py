@@ -6,7 +6,6 @@ Slow, for root only; `python -m tests.train.test_distributed_hosts` prints the b
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +19,7 @@ from tests.train.distributed_runs import same
 
 HOSTS = {"regard-a": "10.77.0.1", "regard-b": "10.77.0.2"}
 PORT = 29477
-# Run in every process; the first cuts the wire before an update and, if told when, brings it back.
+# Run in every process; the first cuts the wire before an update and brings it back after some seconds.
 CUTTER = """
 import os, subprocess, threading
 from regard.attention.scores import SCORES as KNOWN
@@ -35,8 +34,7 @@ def wire(state):
 def cutting(self, group, progress):
     if os.environ["RANK"] == "0" and progress.update + 1 == int(CUT):
         wire("down")
-        if float(SECONDS):
-            threading.Timer(float(SECONDS), wire, ["up"]).start()
+        threading.Timer(float(SECONDS), wire, ["up"]).start()
     return update(self, group, progress)
 
 updating.Updater.update = cutting
@@ -126,12 +124,9 @@ def test_a_host_cut_off_and_brought_back_changes_nothing(tmp_path: Path) -> None
         finished(tmp_path, "whole")
         finished(tmp_path, "short", cut="4:4")
         assert same(tmp_path / "short", tmp_path / "whole")
-        began = time.monotonic()
-        ends = trained(tmp_path, "long", "--set", "train.timeout=8", cut="4:0")
-        print(f"cut off for good: over in {time.monotonic() - began:.0f} s")
+        ends = trained(tmp_path, "long", "--set", "train.timeout=8", cut="4:20")
         assert all(code for code, _ in ends)
         assert any("lost the others" in output for _, output in ends), ends
-        ip("-n", "regard-a", "link", "set", "wire-a", "up")
         finished(tmp_path, "long", "--resume")
         assert same(tmp_path / "long", tmp_path / "whole")
 

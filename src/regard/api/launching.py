@@ -67,11 +67,13 @@ def _code(failures: Mapping[int, ProcessFailure], processes: int, restarts: int)
     killed = {rank: failure for rank, failure in failures.items() if failure.exitcode < 0}
     if not killed:
         return failures[min(failures)].exitcode
+    # The others were ended by SIGTERM when the first was found dead.
+    killed = {rank: failure for rank, failure in killed.items() if failure.exitcode != -signal.SIGTERM} or killed
     told = "; ".join(f"process {rank} of {processes} {_fate(failure)}" for rank, failure in sorted(killed.items()))
-    again = f", {restarts} restarts included" if restarts else ""
+    again = f", after {restarts} restart{'s' * (restarts > 1)}" if restarts else ""
     raise Fallen(
         f"The {told}{again}, and the run with it. Its newest checkpoint is whole: the same command with --resume goes "
-        "on from there, and --restarts 3 would have done so by itself."
+        f"on from there, and --restarts {restarts + 3} would have done so by itself."
     )
 
 

@@ -65,7 +65,8 @@ class Seen:
 def still(model: nn.Module) -> Iterator[None]:
     """The model without dropout, put back as it was afterwards, each part for itself."""
     training = [module for module in model.modules() if module.training]
-    model.eval()
+    for module in training:
+        module.training = False
     try:
         yield
     finally:

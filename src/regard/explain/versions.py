@@ -1,14 +1,12 @@
 """Versions of an input with groups taken away, and what the model makes of each."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.errors import RequestError
+from regard.explain.asking import still
 from regard.explain.groups import PerturbationSettings, groups
 from regard.explain.subject import Subject
 
@@ -96,16 +94,3 @@ def rounding(scores: Float[np.ndarray, "N O"]) -> Float[np.ndarray, "O 1"]:
 def subsets(groups: int) -> Bool[np.ndarray, "N G"]:
     """All subsets; group g is in subset n where bit g of n is set."""
     return (np.arange(1 << groups)[:, None] >> np.arange(groups) & 1).astype(bool)
-
-
-@contextmanager
-def still(model: nn.Module) -> Iterator[None]:
-    """The model without dropout, and then as it was."""
-    moving = [module for module in model.modules() if module.training]
-    for module in moving:
-        module.training = False
-    try:
-        yield
-    finally:
-        for module in moving:
-            module.training = True

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -234,7 +235,35 @@ class _Meeting:
 @cache
 def _meeting() -> _Meeting:
     store, rank, size = next(rendezvous("env://"))
-    return _Meeting(store, rank, size, count())
+    return _Meeting(PrefixStore(met(store, rank, size), store), rank, size, count())
+
+
+def met(store: Store, rank: int, size: int, seconds: float = 600.0) -> str:
+    """A name that the processes of this attempt have in common, and those of no earlier one.
+
+    torchrun keeps one store for all its attempts, with every word the earlier ones left in it, and counts attempts on
+    each machine for itself. So each process says a word nobody has said before; the first process repeats what it
+    hears, and they have met when everyone has heard the first one repeat their own word.
+    """
+    own, until = uuid.uuid4().hex, time.monotonic() + seconds
+    others = [str(other) for other in range(1, size)]
+    while time.monotonic() < until:
+        if rank:
+            store.set(f"word-{rank}", own)
+            repeated = _said(store, "repeated").split()
+            if own in repeated[1:]:
+                store.set(f"heard-{rank}", repeated[0])
+                return repeated[0]
+        else:
+            store.set("repeated", " ".join([own, *(_said(store, f"word-{other}") for other in others)]))
+            if all(_said(store, f"heard-{other}") == own for other in others):
+                return own
+        time.sleep(GLANCE)
+    raise Parted(f"Process {rank} of {size} did not meet the others in {seconds:.0f} seconds; are they all started?")
+
+
+def _said(store: Store, name: str) -> str:
+    return store.get(name).decode() if store.check([name]) else ""
 
 
 def _begin(meeting: _Meeting, device: torch.device, seconds: float) -> None:
