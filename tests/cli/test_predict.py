@@ -186,3 +186,15 @@ def test_a_reader_that_has_enough_ends_it_quietly(run: Path, tmp_path: Path) -> 
     process.stdout.close()
     assert (process.wait(timeout=120), process.stderr.read()) == (0, b"")  # type: ignore[union-attr]
     process.stderr.close()  # type: ignore[union-attr]
+
+
+def test_a_long_file_is_measured_first_and_gives_the_same_lines(run: Path, tmp_path: Path) -> None:
+    few, many = tmp_path / "few", tmp_path / "many"
+    lines = [f"the {('dog', 'cat')[number % 2]} runs\n" * (1 + number % 2) for number in range(340)]
+    few.write_text("".join(lines[:9]), "utf-8")
+    many.write_text("".join(lines), "utf-8")
+    for path, measured in ((few, False), (many, True)):
+        plain, found = regard("predict", run, path), regard("predict", run, path, "--engine", "auto")
+        assert bytes_out(found) == bytes_out(plain)
+        assert found.exit_code == 0
+        assert ("Lines a second: " in found.stderr) == measured

@@ -95,9 +95,10 @@ class Pipeline:
         task = TASKS[recipe.task].load(recipe, self.task.files())
         return replace(self, recipe=recipe, task=task)
 
-    def with_engine(self, name: str, folder: Path | None = None) -> "Pipeline":
+    def with_engine(self, name: str, folder: Path | None = None, workers: int = 1) -> "Pipeline":
         """The same, predicted by another engine: from the folder of an export, or from what is made of it now."""
-        return replace(self, engine=None if name == "torch" else made_engine(name, self.task, self.model, folder))
+        made = None if name == "torch" else made_engine(name, self.task, self.model, folder, workers)
+        return replace(self, engine=made)
 
     @property
     def running(self) -> nn.Module:

@@ -55,15 +55,20 @@ Extensions: TypeAlias = Annotated[
 
 
 class Engines(StrEnum):
-    """What runs a model."""
+    """What runs a model; auto: what a short measurement finds fastest, where there is much to do."""
 
     torch = "torch"
     ctranslate2 = "ctranslate2"
     onnx = "onnx"
+    auto = "auto"
 
 
 EngineName: TypeAlias = Annotated[
-    Engines, typer.Option("--engine", help="What runs the model; the results are the same, or it says why not.")
+    Engines,
+    typer.Option(
+        "--engine",
+        help="What runs the model; the results are the same, or it says why not. auto: the fastest for a long file.",
+    ),
 ]
 
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
@@ -15,10 +16,12 @@ from regard.cli import completing
 from regard.cli.options import BundleFolder, Changes, EngineName, Engines, Extensions, Json, join
 from regard.cli.printing import say
 from regard.cli.waiting import counting
+from regard.errors import ConfigError
 from regard.files import write_atomically
 
 if TYPE_CHECKING:
     from regard.api import Pipeline
+    from regard.cli.lines import Given
 
 
 class Form(StrEnum):
@@ -26,6 +29,12 @@ class Form(StrEnum):
 
     text = "text"
     json = "json"
+
+
+class Where(StrEnum):
+    """What a long input may be spread over."""
+
+    ray = "ray"
 
 
 def predict(
@@ -44,10 +53,24 @@ def predict(
         ),
     ],
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Text, plain or gzip; - is standard input.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Text, plain or gzip; - is standard input; with --on also a folder of files.",
+            show_default=False,
+        ),
     ] = Path("-"),
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write here, once all of it is done.", show_default=False)
+    ] = None,
+    on: Annotated[
+        Where | None,
+        typer.Option(
+            "--on",
+            help="Spread it over the Ray cluster that RAY_ADDRESS names, or over this machine's cores; begun again, "
+            "it goes on where it was.",
+            show_default=False,
+        ),
     ] = None,
     verify: Annotated[
         bool, typer.Option("--verify", help="First see that the bundle still gives what it gave when it was made.")
@@ -80,16 +103,27 @@ def predict(
       regard predict runs/x questions.jsonl --json
       regard predict runs/x input.txt --embeddings
       regard predict runs/x input.txt --engine ctranslate2
+      regard predict runs/x input.txt --engine auto --out output.txt
+      regard predict runs/x texts/ --on ray --out outputs/
     """
     from regard.api import Pipeline
 
     join(extensions)
-    pipeline = Pipeline.load(folder, changes, verify, engine)
+    pipeline = Pipeline.load(folder, changes, verify, Engines.torch if engine is Engines.auto else engine)
     if others:
         pipeline = pipeline.ensemble([Pipeline.load(other, changes, verify) for other in others])
+    if on:
+        from regard.cli.spread import Job, on_ray
+
+        if stream or engine is Engines.auto:
+            raise ConfigError("--on goes neither with --stream, since it writes at the end, nor with --engine auto.")
+        bundles, parts = ([str(path.absolute()) for path in paths] for paths in ([folder, *others], extensions))
+        job = Job(bundles, changes, parts, engine.value, form.value if form else "", as_json, embeddings)
+        raise typer.Exit(1 if on_ray(job, str(file), out) else 0)
     try:
         chosen = form or (Form.json if file.name.endswith((".jsonl", ".jsonl.gz")) else Form.text)
-        asking = Asking(str(file), out, chosen is Form.json, as_json, embeddings, stream)
+        measure = folder if engine is Engines.auto and not others else None
+        asking = Asking(str(file), out, chosen is Form.json, as_json, embeddings, stream, measure)
         bad = _answered(pipeline, asking)
     except BrokenPipeError:
         # Whoever read our output has enough of it (`| head`); Python would complain once more when it leaves.
@@ -108,6 +142,8 @@ class Asking:
     json_out: bool
     embeddings: bool
     stream: bool
+    # The folder of the model, where the fastest engine for it is to be found.
+    measure: Path | None = None
 
     @property
     def typing(self) -> bool:
@@ -122,6 +158,8 @@ def _answered(pipeline: "Pipeline", asking: Asking) -> int:
     if asking.typing:
         say("Type a line and press Enter; Ctrl-D ends.", "dim")
     lines = given(asking.file, asking.json_in)
+    if asking.measure is not None and not (asking.typing or asking.stream or asking.embeddings):
+        pipeline, lines = _fastest(pipeline, asking.measure, lines)
     with ExitStack() as inside:
         put = inside.enter_context(_output(asking.out))
         advance = inside.enter_context(counting(asking.file, asking.out is not None))
@@ -148,6 +186,19 @@ def _answered(pipeline: "Pipeline", asking: Asking) -> int:
     for sentence in answers.summary():
         say(sentence)
     return answers.bad
+
+
+def _fastest(pipeline: "Pipeline", folder: Path, lines: Iterator["Given"]) -> tuple["Pipeline", Iterator["Given"]]:
+    """The pipeline with the engine that predicts the first lines fastest, and all lines; no other for few lines."""
+    from regard.api.choosing import LEAST, SAMPLE, ways
+
+    first = list(islice(lines, LEAST))
+    everything = chain(first, lines)
+    if len(first) < LEAST:
+        return pipeline, everything
+    found = ways(pipeline, folder, [line.asked for line in first[:SAMPLE]])
+    say(f"Lines a second: {', '.join(map(str, found))}.")
+    return found[0].pipeline, everything
 
 
 def _at_once(put: Any, text: str) -> None:

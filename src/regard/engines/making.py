@@ -10,10 +10,10 @@ from regard.engines.onnx import by_onnx
 from regard.errors import ConfigError, unknown
 from regard.tasks import Task
 
-Making = Callable[[Task, Any, Path | None], Engine]
+Making = Callable[[Task, Any, Path | None, int], Engine]
 
 
-def by_torch(task: Task, model: Any, folder: Path | None = None) -> Engine:
+def by_torch(task: Task, model: Any, folder: Path | None = None, workers: int = 1) -> Engine:
     """The model as it is."""
     return Engine("torch", model)
 
@@ -25,8 +25,11 @@ ENGINES: dict[str, Making] = {
 }
 
 
-def engine(name: str, task: Task, model: Any, folder: Path | None = None) -> Engine:
-    """The model run by the engine of that name; `folder` is that of an export to be run instead of made anew."""
+def engine(name: str, task: Task, model: Any, folder: Path | None = None, workers: int = 1) -> Engine:
+    """The model run by the engine of that name; `folder` is that of an export to be run instead of made anew.
+
+    So many `workers` share the threads and the texts of a batch, where the engine has such.
+    """
     if name not in ENGINES:
         raise ConfigError(unknown("engine", name, ENGINES))
-    return ENGINES[name](task, model, folder)
+    return ENGINES[name](task, model, folder, workers)

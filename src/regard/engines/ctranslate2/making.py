@@ -12,6 +12,7 @@ from regard.convert.ctranslate2.layers import places
 from regard.engines.ctranslate2.encoding import Encoding
 from regard.engines.ctranslate2.running import WRITERS, Options
 from regard.engines.ctranslate2.searching import CTranslate2Searcher
+from regard.engines.ctranslate2.sharing import Sharing
 from regard.engines.engine import Engine, beside, refuse_stepwise
 from regard.engines.pieces import pieces_of
 from regard.errors import ConfigError
@@ -21,25 +22,26 @@ from regard.tasks.tagging_generative import GenerativeTaggingTask
 NAME = "ctranslate2"
 
 
-def by_ctranslate2(task: Task, model: Any, folder: Path | None = None) -> Engine:
+def by_ctranslate2(task: Task, model: Any, folder: Path | None = None, workers: int = 1) -> Engine:
     """A task's model run by CTranslate2, from the folder of an export if there is one."""
     if isinstance(task, GenerativeTaggingTask):
         raise ConfigError(f"The engine {NAME} cannot write exactly one tag for each word; use --engine torch.")
-    return run(model, pieces_of(task), folder)
+    return run(model, pieces_of(task), folder, workers)
 
 
-def run(model: Any, pieces: Pieces, folder: Path | None = None) -> Engine:
+def run(model: Any, pieces: Pieces, folder: Path | None = None, workers: int = 1) -> Engine:
     """A model run by CTranslate2, its pieces by these names."""
     kind = ctranslate2.kind(model)
     if folder is not None:
-        return _engine(kind, model, pieces, folder, {"compute_type": "default", **threads()})
+        return _engine(kind, model, pieces, folder, {"compute_type": "default", **threads(workers)})
     with tempfile.TemporaryDirectory(prefix="regard-") as made:
         ctranslate2.write(model, pieces, Path(made))
-        return _engine(kind, model, pieces, Path(made), {"compute_type": "float32", **threads()})
+        return _engine(kind, model, pieces, Path(made), {"compute_type": "float32", **threads(workers)})
 
 
-def threads() -> dict[str, int]:
-    return {"inter_threads": 1, "intra_threads": torch.get_num_threads()}
+def threads(workers: int = 1) -> dict[str, int]:
+    """The threads there are, shared by workers."""
+    return {"inter_threads": workers, "intra_threads": max(torch.get_num_threads() // workers, 1)}
 
 
 def _engine(kind: Kind, model: Any, pieces: Pieces, folder: Path, settings: Options) -> Engine:
@@ -47,7 +49,7 @@ def _engine(kind: Kind, model: Any, pieces: Pieces, folder: Path, settings: Opti
         encoder = model.encoder
         run = Encoding(folder, encoder, positions(encoder), settings)
         return Engine(NAME, beside(model, encoder=beside(encoder, forward=run)))
-    writer = WRITERS[kind](folder, pieces, positions(model), settings)
+    writer = Sharing(WRITERS[kind](folder, pieces, positions(model), settings), settings["inter_threads"])
     searcher = CTranslate2Searcher(writer, model, (pieces.end,))
     return Engine(NAME, beside(model, searcher=searcher), lambda recipe: refuse_stepwise(NAME, recipe))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -43,10 +44,14 @@ class Searching:
         }[self.settings.method]
         return way(rows)
 
+    @cached_property
+    def penalty(self) -> Length:
+        return self.settings.penalty
+
     @property
     def alpha(self) -> float:
         """The power of the length that CTranslate2 divides by."""
-        return float(getattr(self.settings.penalty, "alpha", 0.0))
+        return float(getattr(self.penalty, "alpha", 0.0))
 
     def options(self, rows: Sequence[Row], forbid: bool) -> dict[str, Any]:
         """What CTranslate2 is told, with or without what may not be written."""
@@ -128,7 +133,7 @@ class Searching:
     def ranked(self, row: Row, outputs: Sequence[Output]) -> list[Output] | None:
         """The best as we rank them; None where one that CTranslate2 left out might be among them."""
         begun = self.begun(row, outputs)
-        penalty = self.settings.penalty
+        penalty = self.penalty
         scores = {one: penalty.score(begun + one.total, one.length) for one in outputs}
         order = sorted(outputs, key=lambda one: (-scores[one], one.pieces))[: self.settings.best]
         lowest = min(one.total / one.length**self.alpha for one in outputs)
@@ -178,7 +183,7 @@ class Searching:
 
     def told(self, output: Output, known: Sequence[float]) -> Hypothesis:
         total = sum(known, 0.0)
-        score = self.settings.penalty.score(total, len(known))
+        score = self.penalty.score(total, len(known))
         return Hypothesis(output.pieces, score, total, tuple(known), output.complete)
 
 

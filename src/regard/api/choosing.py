@@ -1,0 +1,61 @@
+"""The engine that is fastest here, for this model under these settings: found by a short measurement.
+
+Every engine that can do what is asked predicts the same few inputs; all give the same results, so that only their time
+decides.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from regard.api.pipeline import Input, Pipeline
+from regard.engines import exported
+from regard.errors import RegardError
+
+# So many inputs are measured; of fewer than `LEAST` in all, measuring costs more than it can gain.
+SAMPLE, LEAST = 64, 500
+WARM = 8
+
+
+@dataclass(frozen=True)
+class Way:
+    """A pipeline with one of its engines, and how many inputs a second it predicted."""
+
+    pipeline: Pipeline
+    workers: int
+    rate: float
+
+    def __str__(self) -> str:
+        name = self.pipeline.engine.name if self.pipeline.engine else "torch"
+        shared = f" with {self.workers} workers" if self.workers > 1 else ""
+        return f"{name}{shared} {self.rate:,.0f}"
+
+
+def ways(pipeline: Pipeline, folder: Path, sample: Sequence[Input]) -> list[Way]:
+    """The ways there are to predict the sample, the fastest first."""
+    measured = [Way(each, workers, _rate(each, sample)) for each, workers in _possible(pipeline, folder, sample)]
+    return sorted(measured, key=lambda way: -way.rate) or [Way(pipeline.with_engine("torch"), 1, 0.0)]
+
+
+def _possible(pipeline: Pipeline, folder: Path, sample: Sequence[Input]) -> Iterator[tuple[Pipeline, int]]:
+    """Each has predicted a few inputs already, so that it is warm and is known to be able to."""
+    export = exported(folder, "ctranslate2")
+    engines = [("ctranslate2", workers) for workers in dict.fromkeys((1, torch.get_num_threads()))]
+    # An export may be quantized; whoever names one wants its results and not those of the bundle inside.
+    for name, workers in engines if export else [("torch", 1), *engines]:
+        try:
+            made = pipeline.with_engine(name, export, workers)
+            made.predict(sample[:WARM])
+        # Not installed, cannot express the model, cannot do what is asked; torch says what is wrong with an input.
+        except RegardError:
+            continue
+        yield made, workers
+
+
+def _rate(pipeline: Pipeline, sample: Sequence[Input]) -> float:
+    began = time.perf_counter()
+    pipeline.predict(sample)
+    return len(sample) / (time.perf_counter() - began)

@@ -1,0 +1,88 @@
+"""Workers that share a batch find what one finds; what is chosen by measuring gives what torch gives."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.api import choosing
+from regard.api.exporting import export
+from regard.decode import SearchSettings, search
+from regard.engines.ctranslate2 import run
+from regard.engines.ctranslate2.running import Output, Row
+from regard.engines.ctranslate2.sharing import LEAST, Sharing
+from tests.engines.test_ctranslate2 import PIECES, SEARCHES, same
+from tests.engines.toys import SEQUENCES, made, pipeline, sources
+
+pytest.importorskip("ctranslate2")
+
+
+@pytest.mark.parametrize("how", SEARCHES)
+def test_two_workers_find_what_our_own_search_finds(how: str) -> None:
+    model = made("transformer", SEQUENCES["pre"])
+    torch.manual_seed(1)
+    source, real = sources(*([3, 1, 5, 2] * LEAST))
+    settings = SearchSettings.read({"longest_factor": 1.0, "longest_extra": 8, **SEARCHES[how]})
+    shared = run(model, PIECES, workers=2).model
+    same(*(search(each, source, real, settings, banned=(0, 3)) for each in (model, shared)))
+
+
+class Echo:
+    """A writer whose output tells what it was given, and with how many others."""
+
+    positions, counts_prefix = None, True
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def write(self, rows, options, stops, hear):  # type: ignore[no-untyped-def]
+        self.sizes.append(len(rows))
+        for number, row in enumerate(rows):
+            hear(number, row.source[0], 0.0)
+        return [[Output(row.source, 0.0, True)] for row in rows]
+
+    def measure(self, rows, outputs, end):  # type: ignore[no-untyped-def]
+        assert [row.source for row in rows] == [output.pieces for output in outputs]
+        return [(float(row.source[0]),) for row in rows]
+
+    def reach(self, row: Row) -> int:
+        return len(row.source)
+
+
+@given(count=st.integers(1, 70), workers=st.integers(1, 5))
+def test_every_row_is_written_heard_and_measured_once_and_in_its_place(count: int, workers: int) -> None:
+    echo, heard = Echo(), dict[int, int]()
+    sharing = Sharing(echo, workers)
+    rows = [Row((number,), (), (), 1) for number in range(count)]
+    written = sharing.write(rows, {}, (0,), lambda row, piece, value: heard.update({row: piece}))
+    assert [one[0].pieces for one in written] == [row.source for row in rows]
+    assert heard == {number: number for number in range(count)}
+    assert sharing.measure(rows, [one[0] for one in written], 0) == [(float(number),) for number in range(count)]
+    assert len(echo.sizes) == 1 or min(sorted(echo.sizes)[1:]) >= LEAST
+
+
+def test_the_ways_to_predict_are_all_there_and_agree() -> None:
+    ours = pipeline("translation")
+    rows = [entry["input"] for entry in ours.golden] * 5
+    found = choosing.ways(ours, Path("none"), rows)
+    names = {way.pipeline.engine.name if way.pipeline.engine else "torch" for way in found}
+    assert names == {"torch", "ctranslate2"}
+    assert [way.rate for way in found] == sorted((way.rate for way in found), reverse=True)
+    wanted = [result.text for result in ours.predict(rows)]
+    assert all([result.text for result in way.pipeline.predict(rows)] == wanted for way in found)
+
+
+def test_what_no_other_engine_can_do_is_left_to_torch() -> None:
+    ours = pipeline("translation").with_settings("search.method=diverse", "search.beams=2")
+    (way,) = choosing.ways(ours, Path("none"), [entry["input"] for entry in ours.golden])
+    assert way.pipeline.engine is None
+
+
+def test_an_export_is_never_left_for_the_bundle_inside_it(tmp_path: Path) -> None:
+    ours = pipeline("translation")
+    made = export(ours, "ctranslate2", tmp_path / "exported")
+    found = choosing.ways(ours, made.folder, [entry["input"] for entry in ours.golden])
+    assert found
+    assert all(way.pipeline.engine is not None for way in found)
