@@ -149,16 +149,22 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         gradients = _Gradients.zeros(hidden, weight, bias, [learning and need for need in ctx.needs_input_grad])
         # Used again by every chunk: so much fresh memory would cost more, page by page, than the softmax.
         buffer_PV = hidden.new_empty(min(size, len(counted.rows)), len(weight), dtype=_wide(hidden.dtype))
+        mean = _Mean.of(weight, bias) if smoothing else None
         losses, nlls = [], []
         for rows_P, targets_P in counted.chunks(size):
             hidden_PD = hidden[rows_P]
             logits_PV = _linear(hidden_PD, weight, bias, out=buffer_PV[: len(rows_P)])
-            loss_P, nll_P, normalizer_P = _losses_(logits_PV, targets_P, smoothing)
-            losses.append(loss_P)
+            target_P = _picked(logits_PV, targets_P)
+            # In place: the softmax reads a row before it writes it.
+            torch.softmax(logits_PV, 1, out=logits_PV)
+            nll_P = _nll(_picked(logits_PV, targets_P), target_P, hidden_PD, weight, bias)
             nlls.append(nll_P)
+            losses.append(nll_P if mean is None else nll_P + smoothing * (target_P - mean.logit(hidden_PD)))
             if gradients.wanted:
-                gradient_PV = _gradient_(logits_PV, normalizer_P, targets_P, smoothing)
-                gradients.add(gradient_PV, rows_P, hidden_PD, weight)
+                logits_PV[torch.arange(len(targets_P), device=targets_P.device), targets_P] -= 1 - smoothing
+                gradients.add(logits_PV, rows_P, hidden_PD, weight)
+        if mean is not None:
+            gradients.spread(smoothing, counted.rows, hidden, mean)
         total, nll = torch.cat(losses).sum(), torch.cat(nlls).sum()
         ctx.save_for_backward(*gradients)
         ctx.mark_non_differentiable(nll)
@@ -204,7 +210,8 @@ class _Gradients(NamedTuple):
         hidden: Float[Tensor, "P D"],
         weight: Float[Tensor, "V D"],
     ) -> None:
-        """Take in one chunk, given the gradient with respect to its logits."""
+        """Take in one chunk, given softmax(z)_v - (1 - e) [v = y]: the gradient with respect to its logits z, but for
+        what smoothing takes from all alike."""
         narrow_PV = gradient.to(hidden.dtype)
         if self.hidden is not None:
             self.hidden[rows] = narrow_PV @ weight
@@ -212,6 +219,31 @@ class _Gradients(NamedTuple):
             _add_product_(self.weight, narrow_PV.T, hidden)
         if self.bias is not None:
             self.bias.add_(gradient.sum(0))
+
+    def spread(self, smoothing: float, rows: Int[Tensor, " M"], hidden: Float[Tensor, "N D"], mean: "_Mean") -> None:
+        """Take e / V from the gradient of every logit of these rows, all at once."""
+        if self.hidden is not None:
+            self.hidden[rows] -= (smoothing * mean.weight).to(hidden.dtype)
+        if self.weight is not None:
+            self.weight.sub_(smoothing / len(self.weight) * hidden[rows].sum(0, dtype=self.weight.dtype))
+        if self.bias is not None:
+            self.bias.sub_(smoothing / len(self.bias) * len(rows))
+
+
+class _Mean(NamedTuple):
+    """The output weight and bias as the mean over all pieces: what smoothing needs of all logits is linear in them."""
+
+    weight: Float[Tensor, " D"]
+    bias: Float[Tensor, ""] | float
+
+    @classmethod
+    def of(cls, weight: Float[Tensor, "V D"], bias: Float[Tensor, " V"] | None) -> "_Mean":
+        wide = _wide(weight.dtype)
+        return cls(weight.mean(0, dtype=wide), 0.0 if bias is None else bias.mean(dtype=wide))
+
+    def logit(self, hidden: Float[Tensor, "P D"]) -> Float[Tensor, " P"]:
+        """mean_v z_v."""
+        return hidden.to(self.weight.dtype) @ self.weight + self.bias
 
 
 def _linear(
@@ -228,30 +260,20 @@ def _linear(
     return out if bias is None else out.add_(bias)
 
 
-def _losses_(
-    logits: Float[Tensor, "P V"], targets: Int[Tensor, " P"], smoothing: float
-) -> tuple[Float[Tensor, " P"], Float[Tensor, " P"], Float[Tensor, " P"]]:
-    """log sum_v exp z_v - (1 - e) z_y - e mean_v z_v; the same for e = 0; and the normalizer sum_v exp z_v.
-
-    The logits become the numerators exp z_v of the softmax, in place.
-    """
-    logits.sub_(logits.amax(1, keepdim=True))
-    target_P = _picked(logits, targets)
-    mean_P = logits.mean(1) if smoothing else target_P
-    normalizer_P = logits.exp_().sum(1)
-    nll_P = normalizer_P.log() - target_P
-    return nll_P + smoothing * (target_P - mean_P), nll_P, normalizer_P
-
-
-def _gradient_(
-    numerators: Float[Tensor, "P V"], normalizer: Float[Tensor, " P"], targets: Int[Tensor, " P"], smoothing: float
-) -> Float[Tensor, "P V"]:
-    """softmax(z)_v - e / V - (1 - e) [v = y], the gradient with respect to the logits z, in place."""
-    gradient_PV = numerators.div_(normalizer.unsqueeze(1))
-    if smoothing:
-        gradient_PV.sub_(smoothing / gradient_PV.shape[1])
-    gradient_PV[torch.arange(len(targets), device=targets.device), targets] -= 1 - smoothing
-    return gradient_PV
+def _nll(
+    probability: Float[Tensor, " P"],
+    logit: Float[Tensor, " P"],
+    hidden: Float[Tensor, "P D"],
+    weight: Float[Tensor, "V D"],
+    bias: Float[Tensor, " V"] | None,
+) -> Float[Tensor, " P"]:
+    """-log p(y); log sum_v exp z_v - z_y where the probability is too small to be a number."""
+    nll_P = -probability.log()
+    lost = (probability < torch.finfo(probability.dtype).tiny).nonzero().squeeze(1)
+    if len(lost):
+        logits = hidden.new_empty(len(lost), len(weight), dtype=logit.dtype)
+        nll_P[lost] = _linear(hidden[lost], weight, bias, out=logits).logsumexp(1) - logit[lost]
+    return nll_P
 
 
 def _add_product_(total: Float[Tensor, "V D"], left: Float[Tensor, "V P"], right: Float[Tensor, "P D"]) -> None:
