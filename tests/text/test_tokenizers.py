@@ -74,6 +74,7 @@ class TestEveryKind:
     def test_many_at_once_is_one_after_another(self, kind: str, batch: list[str]) -> None:
         tokenizer = learned(kind, unicode="nfkc", extra=("<2de>",))
         assert tokenizer.encode_many(batch) == [tokenizer.encode(text) for text in batch]
+        assert tokenizer.ids_many(batch) == [tokenizer.encode(text).ids for text in batch]
 
     @given(text=texts)
     def test_saved_is_loaded(self, kind: str, text: str) -> None:

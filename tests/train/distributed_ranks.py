@@ -62,8 +62,8 @@ def made(folder: Path, data: Path, plan: dict[str, Any], kind: type[Training] = 
 
 
 def stopped(folder: Path, data: Path, plan: dict[str, Any], update: int, kind: type[Training] = Training) -> None:
-    """A run that is asked to stop after an update: one process hears it, all do it."""
-    training = kind(read(recipe(data, **plan)), folder)
+    """A run, resumed if it was begun, that is asked to stop after an update: one process hears it, all do it."""
+    training = kind(read(recipe(data, **plan)), folder, folder.exists())
     hears = training.team.rank == training.team.size - 1
     done = 0
 
@@ -98,13 +98,32 @@ def sharded(folder: Path, data: Path) -> None:
         made(folder, data, {**PLAN, "train": {**PLAN["train"], "parallel": "fsdp", "recompute": True}}).finish()
 
 
-def ranks(folder: Path, size: int = 2) -> list[str]:
+def in_parts(plan: dict[str, Any]) -> dict[str, Any]:
+    """The same run, its model and its checkpoints in parts."""
+    return {**plan, "train": {**plan["train"], "parallel": "fsdp", "sharded": True}}
+
+
+def begun_in_parts(folder: Path, data: Path) -> None:
+    """Two runs left at a checkpoint in parts."""
+    with double():
+        stopped(folder / "parts", data, in_parts(PLAN), 2)
+    stopped(folder / "seen-parts", data, in_parts(TWICE), 2, Noting)
+
+
+def ended_in_parts(folder: Path, data: Path) -> None:
+    """The same two gone on with."""
+    with double():
+        made(folder / "parts", data, in_parts(PLAN)).finish()
+    made(folder / "seen-parts", data, in_parts(TWICE), Noting)
+
+
+def ranks(folder: Path, play: str = "first", size: int = 2) -> list[str]:
     """Run this file as several processes; what each wrote. Without torchrun, whose import is one more torch."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = str(free.getsockname()[1])
     told = {"WORLD_SIZE": str(size), "MASTER_ADDR": "localhost", "MASTER_PORT": port, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "tests.train.distributed_ranks", str(folder)]
+    command = [sys.executable, "-m", "tests.train.distributed_ranks", str(folder), play]
     started = [
         subprocess.Popen(
             command,
@@ -145,8 +164,11 @@ def talk(folder: Path) -> None:
     (folder / f"known-{team.rank}.json").write_text(json.dumps(known))
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, play: str) -> None:
     data = folder / "data"
+    if play == "parts":
+        ended_in_parts(folder, data)
+        return
     scenes: list[Callable[[], object]] = [
         lambda: talk(folder),
         lambda: split(folder / "split", data),
@@ -155,6 +177,7 @@ def main(folder: Path) -> None:
         lambda: stopped(folder / "resumed", data, EIGHT, 3),
         lambda: made(folder / "resumed", data, EIGHT),
         lambda: stopped(folder / "seen", data, TWICE, 5, Noting),
+        lambda: begun_in_parts(folder, data),
     ]
     for scene in scenes:
         scene()
@@ -162,4 +185,4 @@ def main(folder: Path) -> None:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2])

@@ -15,9 +15,10 @@ from torch import Tensor
 from regard.api import Training, read
 from regard.bundle import load
 from regard.train import newest
+from regard.train.checkpoints import found
 from regard.train.distributed import joined
 from tests.api.toy import recipe
-from tests.train.distributed_ranks import PLAN, TWICE, Noting, made, ranks, split
+from tests.train.distributed_ranks import PLAN, TWICE, Noting, in_parts, made, ranks, split, stopped
 from tests.train.distributed_runs import same, told, trained, write_plan
 
 
@@ -125,12 +126,18 @@ def test_resumed_on_another_number_of_processes_every_example_is_seen_once_an_ep
     run = tmp_path / "seen"
     shutil.copytree(folder / "seen", run)
     training = made(run, folder / "data", TWICE, Noting)
+    counted = seen(run)
+    assert {path.name for path in run.glob("seen-*")} == {"seen-2-0.jsonl", "seen-2-1.jsonl", "seen-1-0.jsonl"}
+    assert counted == [Counter(range(len(training.stores.train)))] * 2
+
+
+def seen(run: Path) -> list[Counter[int]]:
+    """How often each example was counted in each of two epochs."""
     counted = [Counter[int](), Counter[int]()]
     for path in run.glob("seen-*.jsonl"):
         for (epoch, window, batch), examples in map(json.loads, path.read_text().splitlines()):
             counted[epoch - (window == batch == 0)].update(examples)
-    assert {path.name for path in run.glob("seen-*")} == {"seen-2-0.jsonl", "seen-2-1.jsonl", "seen-1-0.jsonl"}
-    assert counted == [Counter(range(len(training.stores.train)))] * 2
+    return counted
 
 
 def test_the_split_run_had_batches_of_which_one_process_got_no_row(folder: Path, alone: Path) -> None:
@@ -144,6 +151,39 @@ def test_a_process_alone_tells_nobody() -> None:
     assert (team.sum([1.5]), team.most(3), team.whole(["a"]), team.own("ab")) == ([1.5], 3, ["a"], "ab")
     with team.turn():
         assert team.leads
+
+
+@pytest.fixture(scope="module")
+def parts(folder: Path) -> Path:
+    """Runs of two processes with checkpoints in parts; one was gone on with by one process for a while."""
+    shutil.copytree(folder / "parts" / "checkpoints", folder / "begun")
+    stopped(folder / "seen-parts", folder / "data", in_parts(TWICE), 4, Noting)
+    ranks(folder, "parts")
+    return folder
+
+
+def test_every_process_writes_its_own_part_of_a_checkpoint(parts: Path) -> None:
+    [path] = found(parts / "begun")
+    groups = ("optimizer", "parameters")
+    files = {f"{group}-0000{rank}-of-00002.safetensors" for group in groups for rank in range(2)}
+    assert {file.name for file in path.iterdir()} == {*files, "random-00000-of-00002.safetensors", "state.json"}
+    sizes = [sum(file.stat().st_size for file in path.glob(f"[op]*-0000{rank}-of-00002*")) for rank in range(2)]
+    assert max(sizes) < 1.2 * min(sizes)
+
+
+def test_a_run_with_checkpoints_in_parts_learns_what_a_plain_one_does(parts: Path, alone: Path) -> None:
+    one, two = tensors(alone), tensors(parts / "parts")
+    assert one.keys() == two.keys()
+    for name, tensor in one.items():
+        torch.testing.assert_close(two[name], tensor, rtol=0, atol=1e-6, msg=name)
+    assert load(parts / "parts" / "bundle").golden == load(alone / "bundle").golden
+
+
+def test_resumed_in_parts_on_two_processes_on_one_and_on_two_every_example_is_seen_once(parts: Path) -> None:
+    run = parts / "seen-parts"
+    assert {path.name for path in run.glob("seen-*")} == {"seen-2-0.jsonl", "seen-2-1.jsonl", "seen-1-0.jsonl"}
+    [counted, again] = seen(run)
+    assert counted == again == Counter(range(len(counted)))
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ from regard.api import recipes, starts
 from regard.api.devices import device
 from regard.api.materials import Materials, Stores
 from regard.api.pipeline import Pipeline
+from regard.api.preparation import Spoken
 from regard.api.spreading import judged
 from regard.api.starts import Start
 from regard.api.written import Written
@@ -41,6 +42,7 @@ from regard.train import (
     tuning,
 )
 from regard.train.distributed import Spare
+from regard.train.distributed_checkpoints import save_parts
 from regard.train.schedules import SCHEDULES
 
 # What may change when a run goes on: how long it lasts, and what does not touch the parameters.
@@ -50,6 +52,7 @@ FREE = (
     "train.minutes",
     "train.patience",
     "train.parallel",
+    "train.sharded",
     "train.timeout",
     "train.recompute",
     "search",
@@ -68,11 +71,17 @@ BEGUN = {"recipe.toml", "data", "log.jsonl", JOB}
 class Training:
     """One run. `steps` makes it, one update at a time; `finish` gives the model and writes its bundle."""
 
+    # `preparing`: how many processes prepare the data; with several, a script must not run when it is imported.
     def __init__(
-        self, recipe: Recipe, folder: Path, resume: bool = False, tell: Callable[[str], None] = lambda _: None
+        self,
+        recipe: Recipe,
+        folder: Path,
+        resume: bool = False,
+        tell: Callable[[str], None] = lambda _: None,
+        preparing: int = 1,
     ) -> None:
         recipe = starts.resolved(recipe)
-        self.recipe, self.folder = recipe, folder
+        self.recipe, self.folder, self.preparing = recipe, folder, preparing
         self.resume = resume or self.started_again()
         if not recipe.data.train:
             raise ConfigError("data.train names no corpus to learn from; give it files, or a path and columns.")
@@ -106,9 +115,12 @@ class Training:
         batches = self.walk(progress.position)
         for step in train.fit(self.learner, batches, self.evaluate, self.settings, progress, stop):
             parameters = self.learner.parameters() if step.scores else {}
-            state = self.learner.checkpoint(step.progress) if step.scores or step.last else None
+            saved = bool(step.scores) or step.last
+            state = self.learner.checkpoint(step.progress) if saved and not self.in_parts else None
             if written:
                 written.step(step, (step.scores or {}).get(self.settings.watch), parameters, state)
+            if saved and self.in_parts:
+                save_parts(self.folder / "checkpoints", self.learner.parts(step.progress), self.team)
             yield step
         if written:
             written.close()
@@ -204,7 +216,7 @@ class Training:
     def stores(self) -> Stores:
         task = self.task
         self.tell("Preparing the data.")
-        stores = self.materials.stores(self.folder / "data", task)
+        stores = self.materials.stores(self.folder / "data", task, self.preparing, Spoken(self.tell))
         for told, corpus in zip(stores.counts(), self.materials.train, strict=True):
             self.tell(f"{corpus}: {told}")
         return stores
@@ -254,6 +266,11 @@ class Training:
             describe=lambda _: f"examples {', '.join(map(str, self.reading[:20]))}",
             team=self.team,
         )
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether every process writes its own part of a checkpoint."""
+        return self.settings.sharded and distributed_sharding.sharded(self.model)
 
     @cached_property
     def kept(self) -> Kept:

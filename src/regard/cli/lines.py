@@ -32,8 +32,17 @@ class Given(NamedTuple):
 
 def given(path: str, as_json: bool = False) -> Iterator[Given]:
     """The lines of a file or of standard input, each a text or a JSON object of fields."""
-    name = "standard input" if path == STANDARD_INPUT else shown(path)
-    for number, line in enumerate(byte_lines(path), 1):
+    yield from read(byte_lines(path), called(path), as_json=as_json)
+
+
+def called(path: str) -> str:
+    """How a file is spoken of."""
+    return "standard input" if path == STANDARD_INPUT else shown(path)
+
+
+def read(lines: Iterable[bytes], name: str, first: int = 1, as_json: bool = False) -> Iterator[Given]:
+    """Lines of the file of this name, the first of which has this number."""
+    for number, line in enumerate(lines, first):
         try:
             text = decoded(line, f"{name} line {number}")
             yield Given(_fields(text, f"{name} line {number}") if as_json else text)
@@ -163,9 +172,13 @@ class Answers:
         self.count += 1
         if not asked.fault:
             return
+        self.fault(asked.fault)
+
+    def fault(self, sentence: str) -> None:
+        """Count a line that could not be read, and name it if it is one of the first."""
         self.bad += 1
         if self.bad <= NAMED:
-            self.tell(asked.fault)
+            self.tell(sentence)
         elif self.bad == NAMED + 1:
             self.tell("More lines cannot be read; they are counted.")
 

@@ -82,7 +82,7 @@ def _trained(
     from regard.train.distributed import leading
 
     watching = watcher(as_json, settings.train, stop) if leading() else Silent()
-    training = Training(settings, folder, resume, watching.note)
+    training = Training(settings, folder, resume, watching.note, len(os.sched_getaffinity(0)))
     again = typed("train", folder, *_extended(extensions), *_among(training.team.size))
     try:
         last, made = _made(training, stop, watching)

@@ -27,6 +27,8 @@ from regard.errors import DataError
 from regard.files import FilePath, shown, sync
 
 CHUNK = 8192
+# Starting processes takes longer than fewer chunks than these do.
+MANY = 6
 
 
 @dataclass(frozen=True)
@@ -103,16 +105,16 @@ class _Preparation:
         """Encodes the rows that are not in the building yet; those before them are read, not encoded."""
         rows = iter(self.rows)
         deque(islice(rows, building.rows), maxlen=0)
-        started, share = time.monotonic(), self.rows.meter.share
+        # Rows nobody has read from yet have the meter of an earlier reading.
+        started, share = time.monotonic(), self.rows.meter.share if building.rows else 0.0
         with closing(self._packed(_chunks(rows, self.chunk))) as chunks:
             for packed in chunks:
                 building.add(packed)
                 self.progress(self._progress(building.rows, started, share))
 
     def _packed(self, chunks: Iterator[Texts]) -> Generator[Packed, None, None]:
-        first = list(islice(chunks, 2))
-        # Starting processes for a single chunk takes longer than the chunk.
-        return ordered(self.encoding, chain(first, chunks), self.processes if len(first) > 1 else 1)
+        first = list(islice(chunks, MANY))
+        return ordered(self.encoding, chain(first, chunks), self.processes if len(first) == MANY else 1)
 
     def _progress(self, rows: int, started: float, before: float) -> Progress:
         share, seconds = self.rows.meter.share, time.monotonic() - started

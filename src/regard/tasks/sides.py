@@ -114,8 +114,8 @@ class _Encode:
     def __call__(self, texts: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[Sequence[int]]]:
         (source, target), (read, written) = (self.sides.source, self.sides.target), self.sides.fields
         return {
-            read: [(*self.first, *source.opening, *e.ids, *source.closing) for e in source.encode_many(texts[read])],
-            written: [(*target.opening, *e.ids, target.end) for e in target.encode_many(texts[written])],
+            read: [[*self.first, *source.opening, *ids, *source.closing] for ids in source.ids_many(texts[read])],
+            written: [[*target.opening, *ids, target.end] for ids in target.ids_many(texts[written])],
         }
 
 

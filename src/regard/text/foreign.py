@@ -113,6 +113,10 @@ class ForeignTokenizer:
             for text, encoding in zip(texts, encodings, strict=True)
         ]
 
+    def ids_many(self, texts: Iterable[str]) -> list[list[int]]:
+        """The ids alone of each text."""
+        return [list(cut.ids) for cut in self.encode_many(texts)]
+
     def decode(self, ids: Iterable[int], unknown: str = "") -> str:
         """The text of these pieces; special ones are left out, and `unknown` stands for an unknown one."""
         known = [token for token in ids if token not in self._never]

@@ -87,6 +87,17 @@ class Tokenizer:
             for text, encoding, shift in zip(texts, encodings, shifts, strict=True)
         ]
 
+    def ids_many(self, texts: Iterable[str]) -> list[list[int]]:
+        """The ids alone of each text, which takes less time: where a piece stood is not worked out."""
+        _, prepared = self._prepared(list(texts))
+        try:
+            encodings = self._cutter.encode_batch_fast(prepared, add_special_tokens=False)
+        except TypeError:
+            # The library takes only what UTF-8 can hold.
+            whole = list(map(without_surrogates, prepared))
+            encodings = self._cutter.encode_batch_fast(whole, add_special_tokens=False)
+        return [encoding.ids for encoding in encodings]
+
     def decode(self, ids: Iterable[int], unknown: str = "") -> str:
         """The text of these pieces; padding, begin and end are left out, and `unknown` stands for an unknown one.
 

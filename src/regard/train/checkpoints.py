@@ -3,6 +3,9 @@
 A checkpoint is a folder `update-00001500` of safetensors files and a `state.json` with their sizes and checksums, and
 one of itself. It is written under another name, brought to disk, and renamed: a folder with the final name is whole.
 Reading believes nothing before its size and checksum are right.
+
+A model in parts is saved in parts (`shards`, `distributed_checkpoints`): each group of tensors then lies in a file for
+each process, and the state has an index of the whole tensors' shapes. It is read like any other.
 """
 
 import hashlib
@@ -25,8 +28,11 @@ from torch import Tensor
 from regard.config import Settings
 from regard.errors import ConfigError, DataError
 from regard.files import checksum, require_file, shown, sync
+from regard.train.shards import Shards, files
 
 FORMAT = 2
+# Every group in several files, with an index.
+SHARDED = 3
 # Without sizes and without a checksum of the state itself.
 EARLIER = 1
 STATE = "state.json"
@@ -46,16 +52,20 @@ class State(Settings):
     facts: dict[str, Any]
     checksums: dict[FileName, str]
     sizes: dict[FileName, NonNegativeInt] = Field(default_factory=dict)
+    # The shapes of the whole tensors, by group and name, where they lie in parts.
+    index: dict[str, dict[str, list[NonNegativeInt]]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _each_has_a_size(self) -> Self:
         if self.sizes.keys() != self.checksums.keys() and (self.sizes or self.format != EARLIER):
             raise ValueError("its sizes and checksums are not of the same files")
+        if bool(self.index) != (self.format == SHARDED):
+            raise ValueError("an index goes with tensors in parts, and with no others")
         return self
 
     def rendered(self) -> bytes:
         """The one way to write it, with a checksum of itself: any other bytes are an altered state."""
-        values = self.model_dump()
+        values = self.model_dump(exclude=None if self.index else {"index"})
         signed = {**values, "checksum": hashlib.sha256(json.dumps(values).encode()).hexdigest()}
         return json.dumps(signed, indent=1).encode()
 
@@ -76,18 +86,23 @@ def save(folder: Path, checkpoint: Checkpoint, keep: int | None = 2) -> Path:
     try:
         part.mkdir(parents=True)
         _write(part, checkpoint)
-        if not _same(part, final):
-            shutil.rmtree(final, ignore_errors=True)
-            os.replace(part, final)
-            sync(folder)
+        put(part, final, keep)
     except OSError as error:
         raise DataError(
             f"Cannot save a checkpoint in {shown(folder)}: {error.strerror}; the one before is untouched."
         ) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
-    _prune(folder, keep)
     return final
+
+
+def put(part: Path, final: Path, keep: int | None = 2) -> None:
+    """Give a checkpoint that is wholly written its name, then drop all but the newest `keep` (None: drop none)."""
+    if not _same(part, final):
+        shutil.rmtree(final, ignore_errors=True)
+        os.replace(part, final)
+        sync(final.parent)
+    _prune(final.parent, keep)
 
 
 def load(path: Path) -> Checkpoint:
@@ -97,8 +112,7 @@ def load(path: Path) -> Checkpoint:
         _require_size(path / name, state.sizes.get(name))
         if checksum(path / name) != wanted:
             raise DataError(f"{shown(path / name)} is damaged: its checksum is not the one in {STATE}.")
-    tensors = {Path(name).stem: _tensors(path / name) for name in state.checksums}
-    return Checkpoint(state.update, tensors, state.facts)
+    return Checkpoint(state.update, _groups(path, state), state.facts)
 
 
 def newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
@@ -135,14 +149,19 @@ def number(path: Path) -> int:
     return int(path.name.removeprefix("update-"))
 
 
-def _write(part: Path, checkpoint: Checkpoint) -> None:
-    checksums, sizes = {}, {}
-    for group, tensors in checkpoint.tensors.items():
-        file = part / f"{group}.safetensors"
-        _store({name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}, file)
-        sync(file)
-        checksums[file.name], sizes[file.name] = checksum(file), file.stat().st_size
-    state = State(update=checkpoint.update, facts=dict(checkpoint.facts), checksums=checksums, sizes=sizes)
+def store(tensors: Mapping[str, Tensor], file: Path) -> tuple[str, int]:
+    """Write tensors to a file, all the way to disk; its checksum and its size."""
+    try:
+        save_file({name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}, file)
+    except SafetensorError as error:
+        # What the system said, "No space left on device (os error 28)" for one, stands inside.
+        raise OSError(None, str(error).rpartition(": ")[2]) from None
+    sync(file)
+    return checksum(file), file.stat().st_size
+
+
+def write_state(part: Path, state: State) -> None:
+    """Write what a checkpoint says about itself, the last of its files."""
     with open(part / STATE, "xb") as written:
         written.write(state.rendered())
         written.flush()
@@ -150,12 +169,12 @@ def _write(part: Path, checkpoint: Checkpoint) -> None:
     sync(part)
 
 
-def _store(tensors: dict[str, Tensor], file: Path) -> None:
-    try:
-        save_file(tensors, file)
-    except SafetensorError as error:
-        # What the system said, "No space left on device (os error 28)" for one, stands inside.
-        raise OSError(None, str(error).rpartition(": ")[2]) from None
+def _write(part: Path, checkpoint: Checkpoint) -> None:
+    checksums, sizes = {}, {}
+    for group, tensors in checkpoint.tensors.items():
+        name = f"{group}.safetensors"
+        checksums[name], sizes[name] = store(tensors, part / name)
+    write_state(part, State(update=checkpoint.update, facts=dict(checkpoint.facts), checksums=checksums, sizes=sizes))
 
 
 def _same(part: Path, final: Path) -> bool:
@@ -175,7 +194,7 @@ def _state(path: Path) -> State:
         raise DataError(f"{place} cannot be read: {error}.") from None
     if not isinstance(values, dict) or not {"format", "update", "facts", "checksums"} <= values.keys():
         raise DataError(f"{place} is not the state of a checkpoint.")
-    if values["format"] not in (EARLIER, FORMAT):
+    if values["format"] not in (EARLIER, FORMAT, SHARDED):
         raise DataError(f"{shown(path)} has format {values['format']!r}; this version of Regard reads {FORMAT}.")
     values.pop("checksum", None)
     try:
@@ -205,6 +224,13 @@ def _require_size(path: Path, expected: int | None) -> None:
     size = path.stat().st_size
     if expected is not None and size != expected:
         raise DataError(f"{shown(path)} is damaged: it has {size:,} bytes, {STATE} says {expected:,}.")
+
+
+def _groups(path: Path, state: State) -> dict[str, Mapping[str, Tensor]]:
+    if not state.index:
+        return {Path(name).stem: _tensors(path / name) for name in state.checksums}
+    names = list(state.checksums)
+    return {group: Shards(files(path, group, names), shapes) for group, shapes in state.index.items()}
 
 
 def _tensors(path: Path) -> dict[str, Tensor]:

@@ -72,7 +72,7 @@ def gathered(model: nn.Module) -> Iterator[None]:
 
 def whole(tensor: Tensor) -> Tensor:
     """The tensor put together from all processes' parts, if it lies in parts; all must ask for it."""
-    return cast("DTensor", tensor).full_tensor() if _in_parts(tensor) else tensor
+    return cast("DTensor", tensor).full_tensor() if in_parts(tensor) else tensor
 
 
 def all_whole(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -81,7 +81,7 @@ def all_whole(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def like(tensor: Tensor, own: Tensor | None) -> Tensor:
     """A whole tensor as the model holds its own: in parts, if that lies in parts."""
-    if own is None or not _in_parts(own) or tensor.shape != own.shape:
+    if own is None or not in_parts(own) or tensor.shape != own.shape:
         return tensor
     from torch.distributed.tensor import distribute_tensor
 
@@ -93,7 +93,8 @@ def all_like(tensors: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> dict[s
     return {name: like(tensor, own.get(name)) for name, tensor in tensors.items()}
 
 
-def _in_parts(tensor: Tensor) -> bool:
+def in_parts(tensor: Tensor) -> bool:
+    """Whether this process holds only a part of a tensor."""
     return hasattr(tensor, "full_tensor")
 
 

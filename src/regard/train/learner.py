@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import torch
@@ -41,14 +41,20 @@ class Learner(Generic[B]):
 
     def checkpoint(self, progress: Progress) -> Checkpoint:
         """All of the run's state at this moment, the same whatever the number of processes; all must ask for it."""
+        stored = self.parts(progress)
+        tensors = {group: all_whole(tensors) for group, tensors in stored.tensors.items()}
+        return replace(stored, tensors=tensors)
+
+    def parts(self, progress: Progress) -> Checkpoint:
+        """What this process holds of that state: tensors in parts stay in parts."""
         tensors = {
-            "parameters": all_whole(named(self.model)),
-            "optimizer": all_whole(optimizers.tensors(self.optimizer)),
+            "parameters": named(self.model),
+            "optimizer": optimizers.tensors(self.optimizer),
             "random": _random(),
         }
         facts: dict[str, Any] = {"progress": progress.facts()}
         if self.ema is not None:
-            tensors["ema"], facts["ema"] = all_whole(self.ema.averages), self.ema.count
+            tensors["ema"], facts["ema"] = self.ema.averages, self.ema.count
         if self.scaler is not None:
             facts["scaler"] = self.scaler.facts()
         return Checkpoint(progress.update, tensors, facts)

@@ -40,6 +40,8 @@ class FitSettings(Settings):
     compile: bool | str = False
     # How several processes hold the model: each all of it (ddp), or each a part (fsdp).
     parallel: Literal["ddp", "fsdp"] = "ddp"
+    # Whether with fsdp every process writes its own part of a checkpoint, instead of the first all of it.
+    sharded: bool = False
     # Whether layers keep only their inputs for backward and are computed twice: less memory for more work.
     recompute: bool = False
     # Seconds a process waits for the others at one step before it gives up.

@@ -11,4 +11,4 @@ def library() -> Any:
     try:
         return import_module("ctranslate2")
     except ImportError:
-        raise ConfigError("ctranslate2 is not installed; pip install 'regard[ctranslate2]' brings it.") from None
+        raise ConfigError("ctranslate2 is not installed; pip install 'regard[export]' brings it.") from None

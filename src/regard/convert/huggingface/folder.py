@@ -64,7 +64,8 @@ def _table(path: Path) -> dict[str, Any]:
         values = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise DataError(f"{path} is missing; name a folder that holds it.") from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    # ValueError: no JSON, no UTF-8, or a number of more digits than Python reads.
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path} cannot be read as JSON: {error}.") from None
     if not isinstance(values, dict):
         raise DataError(f"{path} holds a {type(values).__name__}, not an object of settings.")

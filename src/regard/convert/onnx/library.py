@@ -12,4 +12,4 @@ def runtime() -> Any:
         import_module("onnx")
         return import_module("onnxruntime")
     except ImportError as error:
-        raise ConfigError(f"{error.name} is not installed; pip install 'regard[onnx]' brings it.") from None
+        raise ConfigError(f"{error.name} is not installed; pip install 'regard[export]' brings it.") from None
