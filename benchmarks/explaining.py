@@ -10,9 +10,12 @@ measured on 500 pieces.
 """
 
 import json
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,6 +56,7 @@ def main(*given: str) -> None:
         found = measured_elsewhere(name)
         print(f"{name:<34}{length:>8}{found['megabytes']:>7.0f}{found['seconds']:>9.1f}", flush=True)
     print(f"\nA page of 12 x 12 heads, 64 pieces: {page() / 1e6:.2f} MB   goal: below 1 MB")
+    opened()
     if given:
         translations(*given)
 
@@ -102,6 +106,31 @@ def page() -> int:
         for head in range(12)
     ]
     return len(render(maps, ".html"))
+
+
+def opened() -> None:
+    """The page of one layer of a long text: its size, and seconds until a browser has drawn it."""
+    random, axis = np.random.default_rng(0), subject(LENGTH).inputs
+    drawn = render(Attribution("weights", axis, axis, random.dirichlet(np.ones(LENGTH), LENGTH)), ".html")
+    told = f"A page of {LENGTH:,} x {LENGTH:,} pieces: {len(drawn) / 1e6:.1f} MB"
+    if not (browser := shutil.which("chromium") or shutil.which("google-chrome")):
+        print(f"{told}; there is no browser to open it with")
+        return
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        file = Path(folder) / "page.html"
+        file.write_bytes(drawn)
+        tab = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"]).new_page()
+        # A browser that is still starting is no part of what the page takes.
+        tab.goto("about:blank")
+        time.sleep(1)
+        start = time.perf_counter()
+        tab.goto(file.as_uri())
+        # The keys are the last thing the script writes; the frame after them has been painted.
+        tab.wait_for_selector("kbd")
+        tab.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        print(f"{told}, open after {time.perf_counter() - start:.1f} s   goal: 2 s")
 
 
 def translations(folder: str, file: str) -> None:

@@ -50,11 +50,15 @@ class Drawn:
 
     def weights(self, name: str, changes: dict[str, int]) -> np.ndarray | None:
         """What a method says of each word; None where it refuses the text."""
+        # Attention has rows for all outputs; of what is asked by scores, the drawn output is enough.
+        whole = METHODS[name].needs == "attention"
         try:
-            found = explain(self.subject, name, METHODS[name].settings.model_validate(changes))
+            asked = self.subject if whole else One(self.subject, self.output)
+            found = explain(asked, name, METHODS[name].settings.model_validate(changes))
         except RequestError:
             return None
-        row, label = found.weights[self.output : self.output + 1], found.outputs.units[:1]
+        place = self.output if whole else 0
+        row, label = found.weights[place : place + 1], found.outputs.units[:1]
         return by_words(replace(found, outputs=Axis("", label), weights=row, error=None, probabilities=None)).weights[0]
 
 
@@ -65,7 +69,8 @@ def main(folder: str, file: str, count: str = "20", *names: str) -> None:
     sentences = [drawn(subject(model, text), random) for text in texts]
     print(f"\n{len(sentences)} sentences; of each method seconds to explain a sentence")
     print(f"{'method':<30}{'comprehensive':>14}{'sufficient':>12}{'AOPC 0-1':>10}{'seconds':>9}")
-    runs = [*((name, {}) for name in names or METHODS), *((name, {"layer": -1}) for name in ALSO)]
+    asked = names or tuple(METHODS)
+    runs = [*((name, {}) for name in asked), *((name, {"layer": -1}) for name in ALSO if name in asked)]
     for name, changes in runs:
         began = time.process_time()
         found = [(one, one.weights(name, changes)) for one in sentences]

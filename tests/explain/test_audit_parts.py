@@ -122,7 +122,12 @@ def made(change: float, gain: Mean, first: float, words: tuple[str, ...] = (), s
             exchanges={name: Exchange(Mean(change, 0.001, 20), sure, 0.5) for name in ("permuted", "uniform")},
             distance=sure,
             farthest=sure,
-            heads=Heads({"pool, layer 0, head 0": 0.4, "pool, layer 0, head 1": 0.0}, 1, 3),
+            heads=Heads(
+                {"pool, layer 0, head 0": 0.4, "pool, layer 0, head 1": 0.0},
+                1,
+                3,
+                {"pool, layer 0, head 1": "the first piece: 90%, 10% if even"},
+            ),
             leaning=Leaning(Share(0.9, 0.1), even, four, four, {}),
             idle=Idle(sure, tuple(Word(word, 0.5, 0.001) for word in words)),
         )

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from regard.api import Pipeline
-from regard.api.explaining import subject
+from regard.api.aligning import align
+from regard.api.explaining import explained, subject
 from regard.errors import RequestError
 from regard.explain.asking import still
 from regard.explain.methods import METHODS
@@ -229,3 +230,33 @@ def test_attention_is_followed_to_the_word_a_tag_is_of() -> None:
     row, _ = asked(model)
     weights = model.explain(row, "rollout", changes=["residual=1.0"]).weights
     assert np.allclose(weights[:, : len(weights)], np.eye(len(weights)), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "other", "told"),
+    [
+        ("classification", "good", "bad", "good not bad"),
+        ("translation", "eine katze", "der hund sieht", "eine not der"),
+        ("tagging", "O B-X O O B-X", "B-X B-X O O O", "the/O not the/B-X"),
+    ],
+)
+def test_why_this_and_not_that_is_the_difference_of_both(kind: str, given: str, other: str, told: str) -> None:
+    model = made(kind, "transformer")
+    row = asked(model)[0]
+    why = explained(model, row, "occlusion", given, words=False, instead=other)
+    one, two = (explained(model, row, "occlusion", text, words=False) for text in (given, other))
+    assert [unit.text for unit in why.outputs.units] == [told]
+    np.testing.assert_allclose(why.weights[0], one.weights[0] - two.weights[0], atol=1e-5)
+
+
+def test_attention_does_not_tell_two_outputs_apart() -> None:
+    model = made("classification", "transformer")
+    with pytest.raises(RequestError, match="does not tell two outputs apart; use one of input_gradient"):
+        explained(model, asked(model)[0], "rollout", "good", instead="bad")
+
+
+@pytest.mark.parametrize("kind", ["classification", "tagging"])
+def test_a_task_that_writes_nothing_has_nothing_to_align(kind: str) -> None:
+    model = made(kind, "transformer")
+    with pytest.raises(RequestError, match=f"The task {kind} writes no words"):
+        align(model, asked(model)[0])

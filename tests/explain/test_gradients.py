@@ -13,8 +13,8 @@ from regard.explain.gradients import AttentionGradientSettings, attention_gradie
 from regard.explain.integrated import (
     InputGradientSettings,
     IntegratedSettings,
-    baseline,
-    embedding,
+    blanked,
+    embedded,
     input_gradient,
     integrated_gradients,
     whole,
@@ -22,6 +22,13 @@ from regard.explain.integrated import (
 from regard.models import Decoded
 from regard.tasks.subjects import picked, said
 from tests.explain.toys import SMALL, Toy, classifier, language, recurrent, shown, translator, unchecked
+
+
+def ends(toy: Toy) -> tuple[Tensor, Tensor]:
+    """The embeddings of a toy's inputs, and of blanks in their place."""
+    point, base = embedded(toy, torch.stack([toy.pieces, blanked(toy)]))[0]
+    return point, base
+
 
 MAKERS = {
     "translator": translator,
@@ -110,7 +117,7 @@ def test_integrated_gradients_sum_to_the_change_or_say_that_they_do_not(name: st
     with unchecked():
         found = integrated_gradients(toy, IntegratedSettings())
     assert found.check["completeness"] <= 0.01
-    change = whole(toy, embedding(toy, toy.pieces), baseline(toy, "blank")).numpy()
+    change = whole(toy, *ends(toy)).numpy()
     assert np.abs(found.weights.sum(-1) - change).max() <= 0.01 * max(np.abs(change).max(), 0.01)
     assert "still miss" not in found.caveat
 
@@ -138,7 +145,7 @@ def test_the_gradient_times_the_input_is_that_of_a_linear_model_exactly() -> Non
     table = toy.model.encoder.embedding.vectors.detach()
     toy.score = lambda model, pieces, _: model.encoder.embedding(pieces, range(pieces.shape[1])).sum((1, 2))[:, None]
     found = input_gradient(toy, InputGradientSettings()).weights[0]
-    np.testing.assert_allclose(found, embedding(toy, toy.pieces).sum(-1), rtol=1e-5)
+    np.testing.assert_allclose(found, embedded(toy, toy.pieces[None])[0][0].sum(-1), rtol=1e-5)
     assert table.shape[0] > 0
 
 
@@ -163,7 +170,7 @@ def test_captum_finds_the_same(name: str) -> None:
 
 
 def _compare(toy: Toy, attr: ModuleType) -> None:
-    point, base = embedding(toy, toy.pieces)[None], baseline(toy, "blank")[None]
+    point, base = (end[None] for end in ends(toy))
     ours = integrated_gradients(toy, IntegratedSettings(steps=64, most=64)).weights
     at_once = input_gradient(toy, InputGradientSettings()).weights
     for output in range(len(toy.outputs)):

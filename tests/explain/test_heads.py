@@ -1,6 +1,8 @@
 """Heads: what is lost without each, and what each does, in figures that are known beforehand."""
 
 import json
+import re
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -10,6 +12,7 @@ from torch import Tensor
 
 from regard.attention import replace
 from regard.errors import RequestError
+from regard.explain.audit.doing import PLACES, doing
 from regard.explain.behaviour import behaviour, distances
 from regard.explain.heads import by_ablation, by_gradient, silenced
 from tests.explain.toys import SMALL, Toy, classifier, language, recurrent, shown, translator
@@ -108,8 +111,19 @@ def test_what_was_planted_is_what_the_head_does(role: str) -> None:
             assert found.chance.column(role)[head] < 0.5
 
 
+@pytest.mark.parametrize("role", PLANTED.keys() - {"alignment"})
+def test_what_a_head_does_is_told_with_its_figures(role: str) -> None:
+    tap, rule = PLANTED[role]
+    toys = [looking(translator(source=(5, 7, 9, 5, 8, 6, 2)), tap, rule) for _ in range(2)]
+    found = doing(toys, Counter({5: 50, 7: 40, 9: 30, 8: 1, 6: 20}))
+    for head in behaviour(toys[:1]).found.heads:
+        if head.look.tap == tap:
+            assert re.fullmatch(rf"{PLACES[role]}: (100|[89]\d)%, [1-4]?\d% if even", found[str(head)])
+
+
 def test_even_weight_has_the_figures_of_chance_and_no_role() -> None:
     toy = looking(classifier(), "*.weights", lambda q, k: 1.0)
+    assert doing([toy], Counter()) == {}
     found = behaviour([toy])
     np.testing.assert_allclose(found.found.figures, found.chance.figures, atol=1e-6)
     assert set(found.roles) == {""}

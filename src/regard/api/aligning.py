@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from regard.api.explaining import subject
-from regard.errors import DataError
+from regard.errors import DataError, RequestError
 from regard.explain.alignment import AlignmentSettings, Gold, Judged, WordLinks, aligned, best, check, error
 from regard.explain.confidence import Calibration, calibrated, signals
 from regard.metrics import score_lines
@@ -47,6 +47,12 @@ def align(
     if not any(text.strip() for text in row.values()) or (target is not None and not target.strip()):
         return Aligned(target or "")
     found = subject(pipeline, row, target)
+    written = [unit for unit in found.outputs.units if not unit.special]
+    if written and all(unit.span is None for unit in written):
+        raise RequestError(
+            f"The task {pipeline.recipe.task} writes no words that could be linked to those it reads; `regard explain` "
+            "tells what each output comes from."
+        )
     return Aligned(found.outputs.text, aligned(found, settings))
 
 

@@ -135,9 +135,13 @@ class Pipeline:
         target: str | None = None,
         changes: Iterable[str] = (),
         words: bool = True,
+        instead: str | None = None,
     ) -> Attribution:
-        """How much each word of an input counts for each word of its output, or of the `target` that is given."""
-        return explaining.explained(self, given, method, target, changes, words)
+        """How much each word of an input counts for each word of its output, or of the `target` that is given.
+
+        With `instead`: for that output rather than this other one.
+        """
+        return explaining.explained(self, given, method, target, changes, words, instead)
 
     def whatif(
         self,

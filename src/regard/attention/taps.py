@@ -188,14 +188,27 @@ def replace(
 
 def matching(model: nn.Module, patterns: Iterable[str], layers: Sequence[int] | None = None) -> dict[str, Tap]:
     """The taps whose names match one of the patterns, in the layers asked for (counted from the end below zero)."""
-    every = taps(model)
     found: dict[str, Tap] = {}
     for pattern in patterns:
-        hits = {name: tap for name, tap in every.items() if _matches(name, pattern)}
-        if not hits:
-            raise RequestError(unknown("tap", pattern, every))
-        found |= hits
+        found |= _named(model, pattern) or _hits(model, pattern)
     return found if layers is None else _in_layers(found, layers)
+
+
+def _named(model: nn.Module, name: str) -> dict[str, Tap]:
+    """The one tap of this very name, found without walking through the model; none, if it is a pattern."""
+    try:
+        found = model.get_submodule(name)
+    except AttributeError:
+        return {}
+    return {name: found} if isinstance(found, Tap) else {}
+
+
+def _hits(model: nn.Module, pattern: str) -> dict[str, Tap]:
+    every = taps(model)
+    hits = {name: tap for name, tap in every.items() if _matches(name, pattern)}
+    if not hits:
+        raise RequestError(unknown("tap", pattern, every))
+    return hits
 
 
 def _matches(name: str, pattern: str) -> bool:

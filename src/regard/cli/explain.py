@@ -36,6 +36,10 @@ def explain(
     target: Annotated[
         str | None, typer.Option(help="Explain this output instead of what the model gives.", show_default=False)
     ] = None,
+    instead: Annotated[
+        str | None,
+        typer.Option(help="Why the output and not this one, where they first differ.", show_default=False),
+    ] = None,
     seconds: Annotated[
         float | None,
         typer.Option(min=0, help="For methods that draw: the best estimate in so much time.", show_default=False),
@@ -61,20 +65,22 @@ def explain(
       regard explain runs/x "A dog runs." --set explain.layer=0 --set explain.head=2
       regard explain runs/sst2 "Not bad at all." --method integrated_gradients
       regard explain runs/x "A dog runs." --target "Ein Hund rennt."
+      regard explain runs/sst2 "Not bad at all." --instead negative
       regard explain runs/sst2 test.tsv --method permutation --seconds 60
     """
     from regard.api import Pipeline
+    from regard.api.explaining import explained
     from regard.explain.rendering import render
 
     join(extensions)
     own = [change.removeprefix(PREFIX) for change in changes if change.startswith(PREFIX)]
-    own += [] if seconds is None else [f"seconds={seconds}"]
+    own += _timed(method, seconds)
     pipeline = Pipeline.load(folder, [change for change in changes if not change.startswith(PREFIX)])
     with waiting("Explaining") as news:
         if method == PERMUTATION:
             found = _shuffled(pipeline, text, own, lambda done, count: news(f"{done:,} of {count:,} shuffles"))
         else:
-            found = pipeline.explain(_given(_one(text)), method, target, own, not pieces)
+            found = explained(pipeline, _given(_one(text)), method, target, own, not pieces, instead)
     content = render(found, ".txt" if out is None else out.suffix)
     if out is None:
         sys.stdout.write(content.decode())
@@ -82,6 +88,19 @@ def explain(
     with write_atomically(out) as file:
         file.write(content)
     say(f"The explanation is in {out}.")
+
+
+def _timed(method: str, seconds: float | None) -> list[str]:
+    """The setting that keeps to a time, of a method that draws until it is over."""
+    from regard.explain.methods import METHODS
+
+    drawing = [name for name, one in METHODS.items() if "seconds" in one.settings.model_fields] + [PERMUTATION]
+    if seconds is None:
+        return []
+    if method not in drawing and (not method or method in METHODS):
+        what = f"Method {method}" if method else "The method used unless another is named"
+        raise RequestError(f"{what} draws nothing, so --seconds is nothing to it; use it with {', '.join(drawing)}.")
+    return [f"seconds={seconds}"]
 
 
 def _shuffled(pipeline: "Pipeline", data: list[str], changes: list[str], progress: "Progress") -> "Attribution":

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,14 @@ if TYPE_CHECKING:
     from regard.serve.settings import ServeSettings
 
 PREFIX = "serve."
+
+
+class Engine(StrEnum):
+    """What can run the models of a service."""
+
+    torch = "torch"
+    ctranslate2 = "ctranslate2"
+    onnx = "onnx"
 
 
 def serve(
@@ -44,6 +53,10 @@ def serve(
     threads: Annotated[
         int | None, typer.Option(help="Bundles that compute at once.", show_default="as cores allow")
     ] = None,
+    engine: Annotated[
+        Engine | None,
+        typer.Option(help="What runs the models it can run; torch runs the others.", show_default="torch"),
+    ] = None,
     log_texts: Annotated[bool | None, typer.Option("--log-texts", help="Write texts into the log.")] = None,
 ) -> None:
     """Serve bundles over HTTP, with a page to use them.
@@ -58,6 +71,7 @@ def serve(
       regard serve runs/en-de
       regard serve runs/en-de runs/sst2 --port 8080
       regard serve runs/en-de --host 0.0.0.0 --api-key-file keys.txt
+      regard serve runs/en-de --engine ctranslate2
       regard serve runs/en-de --set search.beams=1 --set serve.queue=512
     """
     from regard.config import override
@@ -70,6 +84,7 @@ def serve(
         "cors": tuple(cors) if cors else None,
         "workers": workers,
         "threads": threads,
+        "engine": None if engine is None else engine.value,
         "log_texts": log_texts,
     }
     own = [change.removeprefix(PREFIX) for change in changes if change.startswith(PREFIX)]
@@ -99,7 +114,13 @@ def _serve(folders: list[Path], settings: "ServeSettings", changes: list[str], e
 
 
 def _fields(shelf: Mapping[str, Any]) -> dict[str, tuple[str, list[str]]]:
-    return {name: (one.task, list(one.pipeline.task.inputs())) for name, one in shelf.items()}
+    return {name: (_kind(one), list(one.pipeline.task.inputs())) for name, one in shelf.items()}
+
+
+def _kind(served: Any) -> str:
+    """The task of a bundle, and what runs it where that is not torch."""
+    engine = served.loaded.engine
+    return str(served.task) if engine == "torch" else f"{served.task}, by {engine}"
 
 
 def _warn(settings: "ServeSettings") -> None:
@@ -111,8 +132,8 @@ def _warn(settings: "ServeSettings") -> None:
 def _started(at: str, settings: "ServeSettings", many: str, served: Mapping[str, tuple[str, list[str]]]) -> None:
     """Where it is, what is there, and what to type next."""
     say(f"Serving {many} on {at}" if many else f"Serving on {at}", "bold")
-    for name, (task, _) in served.items():
-        say(f"  {name}  ({task})")
+    for name, (kind, _) in served.items():
+        say(f"  {name}  ({kind})")
     fields = next(iter(served.values()))[1] if served else ["source"]
     text = dict.fromkeys(fields, "A dog runs.")
     body = json.dumps({"inputs": [text if len(fields) > 1 else "A dog runs."]})

@@ -64,7 +64,7 @@ class Seen:
 @contextmanager
 def still(model: nn.Module) -> Iterator[None]:
     """The model without dropout, put back as it was afterwards, each part for itself."""
-    training = [module for module in model.modules() if module.training]
+    training = [module for module in _modules(model) if module.training]
     for module in training:
         module.training = False
     try:
@@ -72,6 +72,17 @@ def still(model: nn.Module) -> Iterator[None]:
     finally:
         for module in training:
             module.training = True
+
+
+def _modules(model: nn.Module) -> Iterator[nn.Module]:
+    """Every part of a model; `modules()` of torch passes each through as many generators as it is deep."""
+    waiting, known = [model], set[nn.Module]()
+    while waiting:
+        module = waiting.pop()
+        if module not in known:
+            known.add(module)
+            waiting.extend(module.children())
+            yield module
 
 
 @contextmanager

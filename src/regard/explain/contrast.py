@@ -37,7 +37,8 @@ class Contrast:
         self.model, self.inputs, self.pieces = subject.model, subject.inputs, subject.pieces
         self.blank, self.looks, self.embedded = subject.blank, subject.looks, subject.embedded
         pairs = zip(subject.outputs.units, other.outputs.units, strict=True)
-        units = tuple(replace(a, text=f"{a.text} not {b.text}") if a.text != b.text else a for a, b in pairs)
+        # Two outputs stand at no one place of a text: without a span they keep their name where pieces become words.
+        units = tuple(replace(a, text=f"{a.text} not {b.text}", span=None) if a.text != b.text else a for a, b in pairs)
         self.outputs = Axis(subject.outputs.text, units)
 
     def scores(self, pieces: Int[Tensor, "N S"], real: Bool[Tensor, "N S"] | None = None) -> Float[Tensor, "N O"]:
@@ -49,6 +50,21 @@ def contrast(subject: Subject, other: Subject, output: int | None = None) -> Con
     if output is None:
         return Contrast(subject, other)
     return Contrast(One(subject, output), One(other, output))
+
+
+def instead(subject: Subject, other: Subject) -> Contrast:
+    """Why `subject` goes on as it does where the other would first have gone on otherwise.
+
+    Up to there both have written the same, so one score stands against the other; behind it they have not.
+    """
+    ours, theirs = ([unit.text for unit in one.outputs.units] for one in (subject, other))
+    places = [place for place, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b]
+    if not places:
+        raise RequestError(
+            f"{other.outputs.text[:60]!r} is what is put out, or its beginning, so there is nothing to set against it; "
+            "give another output."
+        )
+    return contrast(subject, other, places[0])
 
 
 def _comparable(subject: Subject, other: Subject) -> None:

@@ -50,41 +50,41 @@ class IntegratedSettings(Settings):
 def input_gradient(subject: Subject, settings: InputGradientSettings) -> Attribution:
     """sum_d x_d * d log p / d x_d, x an input's embedding   (Denil et al. 2014)."""
     refuse_empty(subject)
-    point_SD = embedding(subject, subject.pieces)
-    found_OS = along(subject, point_SD[None], point_SD, range(len(subject.outputs)))[:, 0]
-    return _attribution(subject, "input_gradient", found_OS, "embeddings", {}, GRADIENT_CAVEAT)
+    point_1SD, scores_1O = embedded(subject, subject.pieces[None])
+    found_OS = along(subject, point_1SD, point_1SD[0], range(len(subject.outputs)))[:, 0]
+    return _attribution(subject, "input_gradient", (found_OS, scores_1O[0]), "embeddings", {}, GRADIENT_CAVEAT)
 
 
 @torch.inference_mode(False)
 def integrated_gradients(subject: Subject, settings: IntegratedSettings) -> Attribution:
     """(x - b) * integral_0^1 d log p / d x (b + a (x - b)) da   (Sundararajan et al. 2017)."""
     refuse_empty(subject)
-    point_SD, base_SD = embedding(subject, subject.pieces), baseline(subject, settings.baseline)
+    (point_SD, blank_SD), scores_2O = embedded(subject, torch.stack([subject.pieces, blanked(subject)]))
+    base_SD = torch.zeros_like(point_SD) if settings.baseline == "zero" else blank_SD
     found_OS, gap, count = integrated(subject, point_SD, base_SD, settings)
     caveat = INTEGRATED_CAVEAT
     if gap > settings.tolerance:
         caveat += f" After {count} steps the parts still miss the whole by {gap:.1%}; allow more steps."
     source = f"embeddings, {count} steps from {settings.baseline}s"
-    return _attribution(subject, "integrated_gradients", found_OS, source, {"completeness": gap}, caveat)
+    found = (found_OS, scores_2O[0])
+    return _attribution(subject, "integrated_gradients", found, source, {"completeness": gap}, caveat)
 
 
 @torch.no_grad()
-def embedding(subject: Subject, pieces: Int[Tensor, " S"]) -> Float[Tensor, "S D"]:
-    """The inputs' vectors as they enter the first layer, positions included."""
-    with still(subject.model), record(subject.model, subject.embedded, examples=[0]) as seen:
-        subject.scores(pieces[None])
+def embedded(subject: Subject, pieces: Int[Tensor, "N S"]) -> tuple[Float[Tensor, "N S D"], Float[Tensor, "N O"]]:
+    """The vectors of versions of the inputs as they enter the first layer, positions included, and their scores."""
+    with still(subject.model), record(subject.model, subject.embedded) as seen:
+        scores_NO = subject.scores(pieces)
     if not seen:
         raise ModelError(f"Nothing passed {subject.embedded} while this was scored; the subject names another tap.")
     # Inputs may be read in several goes, and a text that is written may stand behind them.
-    return torch.cat([entry.tensor[0] for entry in seen])[: len(pieces)]
+    return torch.cat([entry.tensor for entry in seen], dim=1)[:, : pieces.shape[1]], scores_NO
 
 
-def baseline(subject: Subject, kind: Literal["blank", "zero"]) -> Float[Tensor, "S D"]:
-    """What the inputs are compared with; marks such as the end of a text are no text, and stay where blanks are put."""
-    if kind == "zero":
-        return torch.zeros_like(embedding(subject, subject.pieces))
+def blanked(subject: Subject) -> Int[Tensor, " S"]:
+    """What the inputs are compared with: blanks for text; marks such as the end of a text are none, and stay."""
     special_S = torch.tensor([unit.special for unit in subject.inputs.units], device=subject.pieces.device)
-    return embedding(subject, subject.pieces.where(special_S, subject.blank))
+    return subject.pieces.where(special_S, subject.blank)
 
 
 def integrated(
@@ -227,18 +227,23 @@ def _few(count: int, length: int) -> Iterator[slice]:
 
 
 def _attribution(
-    subject: Subject, method: str, found: Float[Tensor, "O S"], source: str, check: dict[str, float], caveat: str
+    subject: Subject,
+    method: str,
+    found: tuple[Float[Tensor, "O S"], Float[Tensor, " O"]],
+    source: str,
+    check: dict[str, float],
+    caveat: str,
 ) -> Attribution:
-    with torch.no_grad(), still(subject.model):
-        likely = probabilities(subject.scores(subject.pieces[None])[0])
+    """What was found of each output, and its score, as an explanation."""
+    weights_OS, scores_O = found
     return Attribution(
         method=method,
         outputs=subject.outputs,
         inputs=subject.inputs,
-        weights=plain(found),
+        weights=plain(weights_OS),
         signed=True,
         source=source,
         check=check,
         caveat=caveat,
-        probabilities=likely,
+        probabilities=probabilities(scores_O),
     )

@@ -23,6 +23,7 @@ class Versions:
         self.subject, self.settings = subject, settings
         self.groups = groups(subject.inputs, settings)
         self._known: dict[bytes, Float[np.ndarray, " O"]] = {}
+        self._whole: Float[np.ndarray, " O"] | None = None
 
     @property
     def batch(self) -> int:
@@ -39,7 +40,9 @@ class Versions:
 
     def whole(self) -> Float[np.ndarray, " O"]:
         """F with nothing taken away."""
-        return self(np.ones((1, len(self.groups)), dtype=bool))[0]
+        if self._whole is None:
+            self._whole = self(np.ones((1, len(self.groups)), dtype=bool))[0]
+        return self._whole
 
     def empty(self) -> Float[np.ndarray, " O"]:
         """F with every group taken away; what is special stays."""

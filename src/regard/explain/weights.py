@@ -52,7 +52,7 @@ def told(subject: Subject, looks: list[Look], settings: Choice) -> str:
     if not isinstance(settings.layer, str):
         layer = f"layer {settings.layer % depth} of {depth}"
     count = len(heads(subject, look, "mean"))
-    head = f"{settings.head} of {count} heads"
+    head = f"{settings.head} of {count} heads" if count > 1 else "its one head"
     if not isinstance(settings.head, str):
         head = f"head {settings.head % count} of {count}"
     return f"{kind}, {layer}, {head}"

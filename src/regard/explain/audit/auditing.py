@@ -1,5 +1,6 @@
 """An audit walked through, text by text: what it will cost is told after the first, and time is kept to."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import monotonic
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from regard.errors import RequestError
 from regard.explain.asking import heads
+from regard.explain.audit.doing import doing
 from regard.explain.audit.finding import Examined, Finding, layers
 from regard.explain.audit.report import Audit, summed
 from regard.explain.audit.settings import AuditSettings
@@ -81,6 +83,8 @@ def audit(
     looks = layers(walk.first, settings)
     found = flips(walk.first, looks, again, settings.seed, settings.head) if again is not None and looks else None
     made = summed(walk.findings, walk.first, settings, found)
+    if made.heads is not None:
+        made = replace(made, heads=replace(made.heads, does=doing(walk.few, walk.counts)))
     return judged(replace(made, **walk.told()))
 
 
@@ -91,6 +95,9 @@ class Walk:
         self.settings, self.wanted, self.watch = settings, wanted, watch
         self.findings: list[Finding] = []
         self.first: Subject | None = None
+        # Those whose heads are looked at, and how often each piece was read in all.
+        self.few: list[Subject] = []
+        self.counts: Counter[int] = Counter()
         self.reasons: list[str] = []
         self.began, self.passes = monotonic(), 0
 
@@ -126,7 +133,9 @@ class Walk:
         plain = (monotonic() - self.began, subject.passes)
         if number < self.settings.few:
             found = replace(found, normalized=examined.normalized(), heads=examined.heads())
+            self.few.append(case.subject)
         self.findings.append(found)
+        self.counts.update(case.subject.pieces.tolist())
         self.passes += subject.passes
         if self.first is None:
             self.first = case.subject

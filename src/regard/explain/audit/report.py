@@ -46,11 +46,15 @@ class Order:
 
 @dataclass(frozen=True)
 class Heads:
-    """How far log p falls without each head, from the head that is missed most; how many could be silent."""
+    """How far log p falls without each head, from the head that is missed most; how many could be silent.
+
+    `does` tells of those heads that clearly do something what it is.
+    """
 
     falls: dict[str, float]
     silent: int
     texts: int
+    does: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -79,9 +79,13 @@ def _correlated(one: Mean) -> tuple[str, int]:
 
 def _heads(audit: Audit) -> Table:
     falls = list(audit.heads.falls.items())[:MANY] if audit.heads else []
-    rows = [(name, f"{fall:.3f}") for name, fall in falls]
-    told = "How far log p falls when a head puts out nothing; those that are missed most."
-    return Table("Which heads matter?", told, ("head", "fall of log p"), tuple(rows))
+    does = audit.heads.does if audit.heads else {}
+    rows = [(name, f"{fall:.3f}", does.get(name, "")) for name, fall in falls]
+    told = (
+        "How far log p falls when a head puts out nothing, those that are missed most; and where its weight lies, if "
+        "one place has clearly more than even weight would put there."
+    )
+    return Table("Which heads matter, and what do they do?", told, ("head", "fall of log p", "looks at"), tuple(rows))
 
 
 def _leaning(audit: Audit) -> Iterator[Table]:

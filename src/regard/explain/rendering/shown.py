@@ -140,7 +140,8 @@ def figure(value: int | float, scale: int | float, signed: bool = False) -> str:
 
 def heading(attribution: Attribution) -> str:
     """The method's name as a title."""
-    return attribution.method[:1].upper() + attribution.method[1:]
+    name = attribution.method.replace("_", " ")
+    return name[:1].upper() + name[1:]
 
 
 def notes(seen: Sequence[Shown], apart: str = "hatched") -> list[str]:
