@@ -7,7 +7,8 @@ import httpx
 import pytest
 
 from regard.errors import ConfigError
-from regard.serve.keys import Keys
+from regard.serve.keys import Keys, in_body
+from regard.serve.problems import HUGGING_FACE, LIBRETRANSLATE
 from regard.serve.settings import ServeSettings
 from tests.serve.conftest import Server, serving
 
@@ -38,7 +39,10 @@ def test_every_route_that_carries_data_needs_a_key(locked: Server) -> None:
         else:
             assert answer.status_code == 401, path
             assert answer.headers["www-authenticate"] == "Bearer"
-            assert answer.json()["error"]["type"] == "invalid_api_key"
+            error = answer.json()["error"]
+            plain = path in LIBRETRANSLATE or path.startswith(HUGGING_FACE)
+            assert "API key" in (error if plain else error["message"])
+            assert plain or error["type"] == "invalid_api_key"
             checked += 1
     assert checked >= 8
     assert httpx.get(f"{locked.url}/metrics").status_code == 401
@@ -84,6 +88,22 @@ def test_translate_finds_its_key_in_a_form_or_in_json(locked: Server) -> None:
     parts = {name: (None, text) for name, text in {**asked, "api_key": KEY}.items()}
     for body in ({"data": {**asked, "api_key": KEY}}, {"json": {**asked, "api_key": KEY}}, {"files": parts}):
         assert httpx.post(f"{locked.url}/translate", **body, timeout=60).status_code != 401  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        b'Content-Disposition: form-data; name="api_key"\r\n\r\n',
+        b'Content-Disposition: form-data; name="api_key"\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n',
+        b'Content-Type: text/plain\r\ncontent-disposition: form-data; name=api_key; filename="x"\r\n\r\n',
+    ],
+)
+def test_a_key_is_found_in_a_part_of_a_form_however_it_is_headed(part: bytes) -> None:
+    before = b'--x\r\nContent-Disposition: form-data; name="q"\r\n\r\nmy api_key\r\n--x\r\n'
+    assert in_body(before + part + KEY.encode() + b"\r\n--x--\r\n", b"") == KEY
+    assert in_body(before, b"") is None
+    other = part.replace(b"api_key", b"old_api_key")
+    assert in_body(before + other + KEY.encode() + b"\r\n--x--\r\n", b"") is None
 
 
 def test_pages_of_other_sites_may_read_only_where_they_are_let(locked: Server, server: Server) -> None:

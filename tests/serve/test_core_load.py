@@ -33,7 +33,7 @@ def memory(pid: int) -> float:
 
 
 class Load:
-    """Clients that ask, each waiting for its answer before it asks again; every answer must be its own."""
+    """Clients that ask; every answer must be its own."""
 
     def __init__(self, url: str, expected: dict[str, str]) -> None:
         self.url, self.texts, self.expected = url, list(expected), expected
@@ -42,6 +42,7 @@ class Load:
         self.wrong = 0
 
     async def run(self, clients: int, seconds: float, pause: float = 0.0) -> "Load":
+        """So many clients, each waiting for its answer before it asks again."""
         until = time.monotonic() + seconds
         async with httpx.AsyncClient(base_url=self.url, timeout=120, limits=NO_LIMIT) as client:
             await asyncio.gather(*(self._client(client, number, until, pause) for number in range(clients)))
@@ -50,17 +51,29 @@ class Load:
     async def _client(self, client: httpx.AsyncClient, number: int, until: float, pause: float) -> None:
         place = number
         while time.monotonic() < until:
-            text = self.texts[place % len(self.texts)]
+            await self._ask(client, place)
             place += 1
-            began = time.monotonic()
-            answer = await client.post("/v1/predict", json={"inputs": [text]})
-            self.statuses[answer.status_code] += 1
-            if answer.status_code == 200:
-                self.seconds.append(time.monotonic() - began)
-                self.wrong += answer.json()["results"][0]["text"] != self.expected[text]
-                await asyncio.sleep(pause)
-            else:
-                await asyncio.sleep(0.2)
+            await asyncio.sleep(pause)
+
+    async def offer(self, rate: float, seconds: float) -> "Load":
+        """So many requests a second, whatever becomes of those before."""
+        async with httpx.AsyncClient(base_url=self.url, timeout=120, limits=NO_LIMIT) as client:
+            began, asked = time.monotonic(), list[asyncio.Task[None]]()
+            while (now := time.monotonic() - began) < seconds:
+                while len(asked) < now * rate:
+                    asked.append(asyncio.create_task(self._ask(client, len(asked))))
+                await asyncio.sleep(0.005)
+            await asyncio.gather(*asked)
+        return self
+
+    async def _ask(self, client: httpx.AsyncClient, place: int) -> None:
+        text = self.texts[place % len(self.texts)]
+        began = time.monotonic()
+        answer = await client.post("/v1/predict", json={"inputs": [text]})
+        self.statuses[answer.status_code] += 1
+        if answer.status_code == 200:
+            self.seconds.append(time.monotonic() - began)
+            self.wrong += answer.json()["results"][0]["text"] != self.expected[text]
 
     def told(self, name: str) -> str:
         late = sorted(self.seconds)[int(len(self.seconds) * 0.95) - 1]
@@ -88,19 +101,24 @@ def test_200_clients_for_three_minutes_lose_nothing_and_get_their_own(bundles: d
 
 
 def test_at_three_times_what_it_can_do_it_refuses_and_recovers(bundles: dict[str, Path]) -> None:
-    with process([bundles["tagging"]], "--set", "serve.queue=48", "--set", "serve.batch=16") as started:
-        expected = nonces(started.url, 100)
+    """A model that takes longer than HTTP does; a tagger of this size is done before its request is read."""
+    options = ("serve.queue=48", "serve.batch=4", "predict.pieces=60", "search.method=greedy")
+    with process([bundles["language"]], *(word for one in options for word in ("--set", one))) as started:
+        expected = nonces(started.url, 60)
         normal = asyncio.run(Load(started.url, expected).run(48, 20))
-        over = asyncio.run(Load(started.url, expected).run(144, 30))
+        rate = len(normal.seconds) / 20
+        over = asyncio.run(Load(started.url, expected).offer(3 * rate, 30))
         time.sleep(5)
         after = asyncio.run(Load(started.url, expected).run(8, 5))
-    for name, load in (("48 clients", normal), ("144 clients", over), ("5 s later", after)):
+    for name, load in (("48 clients", normal), (f"{3 * rate:.0f} requests a second", over), ("5 s later", after)):
         print(load.told(name))
+    ratio = median(over.seconds) / median(normal.seconds)
+    print(f"{rate:.1f} a second can be done; median of what was accepted at three times as many: {ratio:.2f} x")
     assert set(over.statuses) <= {200, 429, 503}
     assert over.statuses[429] > 0
     assert set(after.statuses) == {200}
     assert normal.wrong + over.wrong + after.wrong == 0
-    print(f"median of what was accepted: {median(over.seconds) / median(normal.seconds):.2f} x")
+    assert ratio < 2
 
 
 def test_twenty_times_told_to_stop_with_100_in_flight_all_are_answered(bundles: dict[str, Path]) -> None:

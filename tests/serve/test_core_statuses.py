@@ -75,8 +75,21 @@ def test_415_is_for_bodies_that_are_not_read(client: httpx.Client) -> None:
         told(client.post("/v1/predict", content=b'{"inputs": ["a"]}', headers={"content-type": kind}), 415)
 
 
+@pytest.mark.parametrize("path", ["/translate", "/detect", "/hf/translation"])
+def test_clients_of_other_servers_read_what_was_refused_before_their_route(client: httpx.Client, path: str) -> None:
+    for answer, status in [
+        (client.post(path, content=b"x" * 2_000_000, headers=JSON), 413),
+        (client.post(path, content=b"x", headers={"content-type": "text/plain"}), 415),
+        (client.put(path, json={}), 405),
+        (client.post(path, headers={"host": "evil.example"}), 421),
+    ]:
+        assert answer.status_code == status
+        assert answer.json()["error"].endswith(".")
+
+
 def test_422_is_for_what_cannot_be_in_the_words_of_the_command_line(client: httpx.Client) -> None:
-    assert "inputs" in told(client.post("/v1/predict", json={}), 422)
+    assert told(client.post("/v1/predict", json={}), 422) == "inputs is missing."
+    assert "input is no field of this request." in told(client.post("/v1/predict", json={"input": "a"}), 422)
     assert "it lacks source" in told(client.post("/v1/predict", json={"inputs": [{"text": "a"}]}), 422)
     for settings, words in [
         ({"search.bems": 2}, "Did you mean 'search.beams'"),
@@ -94,6 +107,7 @@ def test_422_is_for_what_cannot_be_in_the_words_of_the_command_line(client: http
     assert "Nothing would be otherwise" in told(client.post("/v1/whatif", json={"input": "dog"}), 422)
     told(client.post("/v1/predict", json={"model": "answering", "inputs": ["no tab"]}), 422)
     told(client.post("/v1/predict", json={"inputs": ["a", "b"], "stream": True}), 422)
+    assert "Value error" not in client.post("/v1/completions", json={"model": "language", "prompt": []}).text
 
 
 def test_431_is_for_a_head_without_end(server: Server) -> None:
@@ -101,6 +115,9 @@ def test_431_is_for_a_head_without_end(server: Server) -> None:
     with socket.create_connection((host, int(port)), timeout=20) as raw:
         raw.sendall(b"GET / HTTP/1.1\r\nx: " + b"a" * 40_000)
         assert raw.makefile("rb").read().startswith(b"HTTP/1.1 431")
+    # One that ends, too.
+    told(httpx.get(f"{server.url}/health/live", headers={"x": "a" * 40_000}, timeout=240), 431)
+    told(httpx.get(f"{server.url}/health/live?{'a' * 40_000}", timeout=240), 431)
 
 
 def test_429_is_for_a_full_queue_and_says_when_to_come_back(bundles: dict[str, Path]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from regard.api.exploring import NO_ATTENTION
 from regard.explain.rendering import colours
 from regard.serve.page import FILES, SCRIPTS
 from tests.serve.conftest import Server
@@ -61,3 +62,15 @@ def test_no_markup_is_made_of_text_and_nothing_comes_from_elsewhere(name: str) -
     markup = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc"
     assert not re.search(rf"{markup}| on\w+=|<style|style=\"", text)
     assert set(re.findall(r"https?://[\w./]+", text)) <= {"http://www.w3.org/2000/svg"}
+
+
+def test_notes_of_the_service_are_known_word_for_word() -> None:
+    notes = {name: text for name, text in sentences("english.js").items() if name.startswith("note.")}
+    written = re.sub(r'"\s+f?"', "", Path(str(files("regard.api") / "exploring.py")).read_text("utf-8"))
+    told = re.sub(r"\{[^{}]*\}", "{}", written)
+    assert notes["note.no_attention"] == NO_ATTENTION
+    for name in ("note.part", "note.windows", "note.engine"):
+        assert re.sub(r"\{\w+\}", "{}", notes[name]) in told
+    # It is put together from two.
+    for half in re.sub(r"\{\w+\}", "{}", notes["note.room"]).split(" It is "):
+        assert half in told

@@ -13,6 +13,8 @@ pytestmark = needs_browser
 CHOSEN, PINNED = re.compile(r"\bchosen\b"), re.compile(r"\bpinned\b")
 OTHERS = ("answering", "classification", "dialogue", "language", "summarization", "tagging")
 READABLE = re.compile("^[a-z]")
+# The language may follow.
+TEXT = re.compile("^Text")
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +35,7 @@ def test_the_page_opens_on_a_worked_example_before_anything_is_predicted(server:
     for path in ("predict", "explore"):
         page.route(f"**/v1/{path}", lambda route: None)
     page.goto(server.url)
-    expect(page.get_by_label("Text", exact=True)).to_have_value(golden["input"]["source"])
+    expect(page.get_by_label(TEXT)).to_have_value(golden["input"]["source"])
     expect(page.locator(".output")).to_have_text(golden["text"])
 
 
@@ -54,13 +56,35 @@ def test_a_translation_follows_the_typing_and_can_be_several(server: Server, wat
     page.goto(f"{server.url}/#model=translation")
     explored(page)
     with page.expect_response("**/v1/predict") as answer:
-        page.get_by_label("Text", exact=True).fill("b a d")
+        page.get_by_label(TEXT).fill("b a d")
     expect(page.locator(".output")).to_have_text(answer.value.json()["results"][0]["text"] or "Nothing was written.")
     with page.expect_response("**/v1/predict"):
         page.get_by_label("Outputs").select_option("3")
     expect(page.locator(".best li")).to_have_count(2)
     assert "in.source=b+a+d" in state(page)
     assert "set.search.best=3" in state(page)
+
+
+def test_nothing_is_shown_under_an_empty_text(server: Server, watched: Watched) -> None:
+    page = watched.page
+    page.goto(f"{server.url}/#model=translation")
+    explored(page)
+    page.get_by_label(TEXT).fill(" ")
+    expect(page.locator(".output")).to_be_hidden()
+    expect(page.locator(".queries .word").first).to_be_hidden()
+    page.get_by_label(TEXT).fill("a b")
+    expect(page.locator(".output")).to_be_visible()
+    explored(page)
+
+
+def test_a_service_that_is_gone_is_told_in_a_sentence(server: Server, browser: Browser) -> None:
+    with watching(browser) as watched:
+        page = watched.page
+        page.goto(f"{server.url}/#model=translation&lang=zh")
+        explored(page)
+        page.route("**/v1/**", lambda route: route.abort("connectionrefused"))
+        page.get_by_label(re.compile("^原文")).fill("a b")
+        expect(page.locator(".form .problem")).to_have_text("服务没有回应。它还在运行吗？")
 
 
 def test_words_ribbons_matrix_and_thumbnails_answer_one_another(server: Server, watched: Watched) -> None:
@@ -189,7 +213,7 @@ def test_the_address_holds_the_whole_view(server: Server, watched: Watched) -> N
     page.reload()
     explored(page)
     assert state(page) == here
-    expect(page.get_by_label("Text", exact=True)).to_have_value("a b c")
+    expect(page.get_by_label(TEXT)).to_have_value("a b c")
     expect(page.locator("html")).to_have_attribute("data-theme", "light")
 
 

@@ -93,4 +93,4 @@ class Caught:
                 # Half an answer must not look like a whole one: uvicorn closes what is left unfinished.
                 return
             message = f"Something went wrong here; the service's log has it under {number}."
-            await Json(told(message, KINDS[500], 500), 500)(scope, receive, send)
+            await Json(told(message, KINDS[500], 500, scope["path"]), 500)(scope, receive, send)

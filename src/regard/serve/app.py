@@ -39,7 +39,9 @@ def build(shelf: Shelf, settings: ServeSettings) -> FastAPI:
     app = FastAPI(title="Regard", version=__version__, docs_url=None, redoc_url=None, servers=servers)
     problems.handle(app)
     for router in ROUTES:
-        app.include_router(router(shelf, settings))
+        made = router(shelf, settings)
+        # Those of other clients say themselves how they refuse.
+        app.include_router(made, responses=made.responses or problems.refusing())
     # The last is the outermost.
     app.add_middleware(Caught)
     app.add_middleware(Guard, settings=settings, keys=Keys.read(settings.api_key_file))

@@ -21,6 +21,8 @@ class Arriving(HttpToolsProtocol):
     arriving: TimerHandle | None = None
     taking: TimerHandle | None = None
     head: int | None = None
+    # How many requests have arrived whole.
+    whole = 0
     leaving = False
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
@@ -33,8 +35,10 @@ class Arriving(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self.arriving is None and (self.cycle is None or self.cycle.response_complete):
             self._expect()
+        whole = self.whole
         super().data_received(data)
-        if self.head is not None:
+        if self.head is not None and whole == self.whole:
+            # Where another request ended in the same data, nobody knows how much of it is of this head.
             self.head += len(data)
             if self.head > self.settings.header_bytes and not self.transport.is_closing():
                 self.refuse(LongHead(f"The head of a request may have {self.settings.header_bytes:,} bytes."))
@@ -53,7 +57,15 @@ class Arriving(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
+        self.whole += 1
         self._arrived()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.arriving is not None:
+            # What came behind the request that is answered now was not read until here.
+            self._arrived()
+            self._expect()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._arrived()
@@ -100,8 +112,17 @@ class Arriving(HttpToolsProtocol):
             self.taking.cancel()
             self.taking = None
 
+    def _behind(self) -> bool:
+        """Whether what is arriving came behind a request that is still being answered."""
+        return bool(self.pipeline) or (
+            self.head is not None and self.cycle is not None and not self.cycle.response_complete
+        )
+
     def _late(self) -> None:
         self.arriving = None
+        if self._behind():
+            self._expect()
+            return
         begun = self.head is not None or (self.cycle is not None and not self.cycle.response_started)
         if begun and not self.transport.is_closing():
             self.refuse(Slow(f"The request did not arrive within {self.settings.arrival:g} seconds."))

@@ -43,8 +43,7 @@ def failure(error: Exception) -> Failure:
 def _read(answer: Json) -> Failure:
     told = json.loads(bytes(answer.body))["error"]
     kept = {name: value for name, value in answer.headers.items() if name in ("retry-after", "www-authenticate")}
-    # Pydantic puts this before a sentence of ours.
-    return Failure(told["message"].replace("Value error, ", ""), told["type"], answer.status_code, kept)
+    return Failure(told["message"], told["type"], answer.status_code, kept)
 
 
 class Told(APIRoute):

@@ -8,6 +8,7 @@ from typing import Any
 from regard.api.explaining import methods
 from regard.api.pipeline import inside
 from regard.attention.taps import taps
+from regard.serve.languages import spoken
 from regard.serve.settings import ServeSettings
 from regard.serve.shelf import Served
 from regard.tasks import Recipe
@@ -17,16 +18,17 @@ def described(served: Served, settings: ServeSettings) -> dict[str, Any]:
     """All that a client can know before it asks; OpenAI's fields first."""
     loaded = served.loaded
     pipeline, looks = loaded.pipeline, any(name.endswith(".weights") for name in taps(loaded.pipeline.model))
-    spoken = languages(pipeline.recipe)
+    told = languages(pipeline.recipe, settings.languages.get(served.name, ""), served.name)
     return {
         "id": served.name,
         "object": "model",
         "created": loaded.created,
         "owned_by": "regard",
         "task": pipeline.recipe.task,
+        "engine": loaded.engine,
         "title": served.title,
         "fields": list(pipeline.task.inputs()),
-        **({"languages": spoken} if spoken else {}),
+        **({"languages": told} if told else {}),
         "parameters": sum(one.numel() for one in pipeline.model.parameters()),
         "golden": [dict(entry) for entry in pipeline.golden[: settings.golden]],
         "methods": methods(),
@@ -38,8 +40,11 @@ def described(served: Served, settings: ServeSettings) -> dict[str, Any]:
     }
 
 
-def languages(recipe: Recipe) -> dict[str, list[str]]:
-    """The languages of each field, where the corpora say."""
+def languages(recipe: Recipe, told: str, name: str) -> dict[str, list[str]]:
+    """The languages of each field: of a translator all it is known to translate, of others what their corpora say."""
+    if recipe.task == "translation" and (pairs := list(spoken(recipe, told, name))):
+        sides = {"source": [source for source, _, _ in pairs], "target": [target for _, target, _ in pairs]}
+        return {field: list(dict.fromkeys(codes)) for field, codes in sides.items()}
     found: dict[str, list[str]] = {}
     for corpus in recipe.data.train:
         for field, language in corpus.languages.items():

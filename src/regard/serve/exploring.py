@@ -12,6 +12,7 @@ from regard.api import Pipeline
 from regard.api.exploring import At, cell
 from regard.api.whatif import begun
 from regard.errors import RequestError
+from regard.serve.answers import CellResponse, ExploreResponse
 from regard.serve.asking import changes, quoted
 from regard.serve.problems import Json, dumped
 from regard.serve.settings import ServeSettings
@@ -59,7 +60,7 @@ def router(shelf: Shelf, settings: ServeSettings) -> APIRouter:
     """The routes of the explorer."""
     routes = APIRouter(tags=["explore"])
 
-    @routes.post("/v1/explore")
+    @routes.post("/v1/explore", response_model=ExploreResponse)
     async def explore(asked: ExploreRequest) -> Response:
         """A result with every map of attention, what else could have stood at each place, and the search for it."""
 
@@ -69,7 +70,7 @@ def router(shelf: Shelf, settings: ServeSettings) -> APIRouter:
         served = shelf.find(asked.model)
         return Response(await done(served, asked, settings, work), media_type=Json.media_type)
 
-    @routes.post("/v1/explore/cell")
+    @routes.post("/v1/explore/cell", response_model=CellResponse)
     async def formula(asked: CellRequest) -> Response:
         """The formula of one cell of attention with its numbers."""
         at = At(asked.attention, asked.layer, asked.head, asked.row, asked.column)

@@ -11,14 +11,22 @@ from urllib.parse import urlsplit
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from regard.serve.keys import Keys, carried, in_body
-from regard.serve.problems import Leaving, Misdirected, Problem, TooLarge, Unknown, Unreadable, answer
+from regard.serve.problems import (
+    LIBRETRANSLATE,
+    Leaving,
+    LongHead,
+    Misdirected,
+    Problem,
+    TooLarge,
+    Unknown,
+    Unreadable,
+    answer,
+)
 from regard.serve.settings import ServeSettings
 
 # Routes anybody may read: the page and its files, the description of the routes, health.
 OPEN = ("/", "/docs", "/openapi.json", "/favicon.ico")
 OPEN_FOLDERS = ("/page/", "/docs/", "/health/")
-# LibreTranslate's routes: they read forms, and find the key in the body.
-FORMS = ("/translate", "/detect", "/languages", "/frontend/settings")
 FORM_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 HEADERS = {
@@ -55,7 +63,7 @@ class Guard:
         try:
             body = await self._admitted(scope, headers, receive)
         except Problem as problem:
-            await answer(problem)(scope, receive, send)
+            await answer(problem, scope["path"])(scope, receive, send)
             return
         if body is None:
             return
@@ -64,27 +72,33 @@ class Guard:
         except asyncio.CancelledError:
             # The service stops and has waited as long as it said; what has not begun to be answered is told so.
             if not scope.get("answered"):
-                await answer(Leaving("The service is stopping, and this was not done in time."))(scope, receive, send)
+                leaving = Leaving("The service is stopping, and this was not done in time.")
+                await answer(leaving, scope["path"])(scope, receive, send)
 
     async def _admitted(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive) -> bytes | None:
         """The body of a request that may pass; nothing if its sender has left."""
         path = scope["path"]
         self._host(headers)
-        later = path in FORMS
+        self._head(scope)
+        # LibreTranslate's clients have it in the body.
+        later = path in LIBRETRANSLATE
         if not later and not is_open(scope["method"], path) and not self.keys.allow(carried(headers)):
-            raise self._unknown()
+            raise Unknown("This needs an API key: send it as `Authorization: Bearer KEY`.")
         body = await read(headers, receive, self.settings.body_bytes)
         if body is None:
             return None
         key = carried(headers) or in_body(body, scope["query_string"])
         if later and not self.keys.allow(key):
-            raise self._unknown()
+            raise Unknown("This needs an API key: send it as `api_key` in the body.")
         if body:
             readable(headers, path)
         return body
 
-    def _unknown(self) -> Unknown:
-        return Unknown("This needs an API key: send it as `Authorization: Bearer KEY`.")
+    def _head(self, scope: Scope) -> None:
+        """A head that arrived in one go is as long as one that did not."""
+        size = sum(len(name) + len(value) for name, value in scope["headers"])
+        if size + len(scope["raw_path"]) + len(scope["query_string"]) > self.settings.header_bytes:
+            raise LongHead(f"The head of a request may have {self.settings.header_bytes:,} bytes.")
 
     def _host(self, headers: dict[bytes, bytes]) -> None:
         """A page on another site can make a browser call its name 127.0.0.1; it cannot make it call itself that."""
@@ -182,7 +196,7 @@ def readable(headers: dict[bytes, bytes], path: str) -> None:
     """Refuse a body that is no JSON in UTF-8, nor a form where forms are read."""
     kind, *parameters = headers.get(b"content-type", b"").decode("latin-1").lower().split(";")
     kind = kind.strip()
-    known = kind == "application/json" or kind.endswith("+json") or (path in FORMS and kind in FORM_TYPES)
+    known = kind == "application/json" or kind.endswith("+json") or (path in LIBRETRANSLATE and kind in FORM_TYPES)
     charsets = [one.split("=")[1].strip(' "') for one in parameters if one.strip().startswith("charset=")]
     if not known or any(charset not in ("utf-8", "utf8") for charset in charsets):
         raise Unreadable(f"A body of {kind[:80] or 'no'} type cannot be read here; send application/json in UTF-8.")

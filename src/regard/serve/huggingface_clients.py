@@ -9,11 +9,14 @@ from collections.abc import Awaitable, Callable
 from fastapi import APIRouter, Response
 
 from regard.errors import RequestError
+from regard.serve.answers import PlainError
+from regard.serve.client_answers import ConversationResponse, HuggingFaceResponse
 from regard.serve.huggingface_reading import answering, classification, embedding, masked, tagging
 from regard.serve.huggingface_requests import Body, HuggingFaceRoute
 from regard.serve.huggingface_writing import generation, summarization, translation
 from regard.serve.openai_clients import answered, replying, talker
 from regard.serve.openai_requests import Conversation
+from regard.serve.problems import refusing
 from regard.serve.settings import ServeSettings
 from regard.serve.shelf import Served, Shelf
 
@@ -34,9 +37,9 @@ ANSWERS: dict[str, Callable[[Served, Body, ServeSettings], Awaitable[Response]]]
 
 def router(shelf: Shelf, settings: ServeSettings) -> APIRouter:
     """One address for each bundle."""
-    routes = APIRouter(route_class=HuggingFaceRoute, tags=["Hugging Face"])
+    routes = APIRouter(route_class=HuggingFaceRoute, tags=["Hugging Face"], responses=refusing(PlainError))
 
-    @routes.post("/hf/{name}")
+    @routes.post("/hf/{name}", response_model=HuggingFaceResponse)
     async def ask(name: str, body: Body) -> Response:
         """What InferenceClient(model=".../hf/NAME") asks for, by the task of the bundle."""
         served = shelf.find(name)
@@ -44,7 +47,7 @@ def router(shelf: Shelf, settings: ServeSettings) -> APIRouter:
             raise RequestError(f"The task {served.task} has no form of Hugging Face's; ask at /v1/predict.")
         return await ANSWERS[served.task](served, body, settings)
 
-    @routes.post("/hf/{name}/v1/chat/completions")
+    @routes.post("/hf/{name}/v1/chat/completions", response_model=ConversationResponse)
     async def talk(name: str, body: Conversation) -> Response:
         """What its `chat_completion` asks for; whatever model the body names, it is the one of the address."""
         return await answered(replying(talker(shelf, name), body, settings))

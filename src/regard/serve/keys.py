@@ -10,6 +10,9 @@ from urllib.parse import parse_qs
 
 from regard.errors import ConfigError
 
+# A field of a multipart form. So few lines may follow its name that no body takes long to look through.
+PART = re.compile(rb'[; ]name="?api_key"?[^\r\n]{0,200}\r\n(?:[^\r\n]{1,200}\r\n){0,4}\r\n([^\r\n]*)', re.IGNORECASE)
+
 
 class Keys:
     """The digests of the keys that are let in; without any, everyone is."""
@@ -63,7 +66,7 @@ def in_body(body: bytes, query: bytes) -> str | None:
         return None
     if isinstance(values, dict):
         return values["api_key"] if isinstance(values.get("api_key"), str) else None
-    if part := re.search(rb'name="api_key"\r\n\r\n([^\r\n]*)', body):
-        return part[1].decode("latin-1")
+    if part := PART.search(body):
+        return part[1].decode("utf-8", "replace")
     fields = parse_qs((body if b"api_key=" in body else query).decode("latin-1"))
     return fields.get("api_key", [None])[0]

@@ -13,10 +13,12 @@ from pydantic import BaseModel, Field, ValidationError
 
 from regard.errors import ConfigError, RequestError
 from regard.serve import html
+from regard.serve.answers import PlainError
+from regard.serve.client_answers import Detection, FrontendResponse, Language, TranslateResponse
 from regard.serve.client_routes import Told
 from regard.serve.detecting import Detected, detected
 from regard.serve.languages import Pair, name_of, pairs, split
-from regard.serve.problems import Json, Unreadable
+from regard.serve.problems import Json, Unreadable, refusing
 from regard.serve.settings import ServeSettings
 from regard.serve.shelf import Shelf
 from regard.tasks import Result
@@ -70,21 +72,21 @@ def router(shelf: Shelf, settings: ServeSettings) -> APIRouter:
                 f"serve.languages.{name} = {pair!r}: expected a served model ({', '.join(shelf)}) and a pair of "
                 "languages such as en-de."
             )
-    routes = APIRouter(route_class=LibreTranslateRoute, tags=["LibreTranslate"])
+    routes = APIRouter(route_class=LibreTranslateRoute, tags=["LibreTranslate"], responses=refusing(PlainError))
 
-    @routes.get("/languages")
+    @routes.get("/languages", response_model=list[Language])
     async def languages() -> Response:
         """The languages that are served, and into which each is translated."""
         return Json(listed(pairs(shelf, told)))
 
-    @routes.post("/translate", openapi_extra=_documented(TranslateBody))
+    @routes.post("/translate", response_model=TranslateResponse, openapi_extra=_documented(TranslateBody))
     async def translate(request: Request) -> Response:
         """Texts in another language."""
         body = read(TranslateBody, await fields(request))
         found = await Translator(pairs(shelf, told), settings)(body)
         return Json(answer(body, found))
 
-    @routes.post("/detect", openapi_extra=_documented(DetectBody))
+    @routes.post("/detect", response_model=list[Detection], openapi_extra=_documented(DetectBody))
     async def detect(request: Request) -> Response:
         """Which of the served languages a text is in, the likeliest first; confidence in percent."""
         body = read(DetectBody, await fields(request))
@@ -92,7 +94,7 @@ def router(shelf: Shelf, settings: ServeSettings) -> APIRouter:
         found = await to_thread(detected, text, known(pairs(shelf, told)))
         return Json([one.plain() for one in found])
 
-    @routes.get("/frontend/settings")
+    @routes.get("/frontend/settings", response_model=FrontendResponse)
     async def frontend() -> Response:
         """What programs with a window of their own ask first."""
         return Json(shown(pairs(shelf, told), settings))

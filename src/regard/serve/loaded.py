@@ -8,7 +8,10 @@ from threading import Lock
 
 from regard.api import Pipeline
 from regard.api.pipeline import inside
+from regard.engines import exported
+from regard.errors import ConfigError
 from regard.serve.giving_up import interruptible
+from regard.serve.settings import ServeSettings
 from regard.serve.turns import Turn
 
 
@@ -21,20 +24,28 @@ class Loaded:
     most: int
     # When its parameters were written, in seconds since 1970.
     created: int = 0
+    # Why the engine that was asked for does not run it.
+    refusal: str = ""
     turn: Turn = field(default_factory=Turn)
     variants: OrderedDict[tuple[str, ...], Pipeline] = field(default_factory=OrderedDict)
     guard: Lock = field(default_factory=Lock)
 
     @classmethod
-    def loader(cls, folder: Path, changes: Sequence[str], most: int) -> Callable[[], "Loaded"]:
+    def loader(cls, folder: Path, changes: Sequence[str], settings: ServeSettings) -> Callable[[], "Loaded"]:
         """What loads the bundle of a folder, as often as wanted."""
 
         def load() -> "Loaded":
-            pipeline = Pipeline.load(folder, changes)
+            pipeline, refusal = run_by(Pipeline.load(folder, changes), folder, settings.engine)
             interruptible(pipeline.model)
-            return cls(pipeline, folder, most, int((inside(folder) / "manifest.json").stat().st_mtime))
+            written = int((inside(folder) / "manifest.json").stat().st_mtime)
+            return cls(pipeline, folder, settings.variants, written, refusal)
 
         return load
+
+    @property
+    def engine(self) -> str:
+        """What predicts."""
+        return "torch" if self.pipeline.engine is None else self.pipeline.engine.name
 
     def variant(self, changes: tuple[str, ...]) -> Pipeline:
         """The same model under other settings; those asked for last are kept."""
@@ -47,3 +58,13 @@ class Loaded:
             while len(self.variants) > self.most:
                 self.variants.popitem(last=False)
             return self.variants[changes]
+
+
+def run_by(pipeline: Pipeline, folder: Path, engine: str) -> tuple[Pipeline, str]:
+    """The same run by an engine; or as it is, and why the engine cannot."""
+    if engine == "torch":
+        return pipeline, ""
+    try:
+        return pipeline.with_engine(engine, exported(folder, engine)), ""
+    except ConfigError as error:
+        return pipeline, str(error)

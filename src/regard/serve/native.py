@@ -9,6 +9,7 @@ from starlette.responses import Response, StreamingResponse
 
 from regard.errors import RegardError, RequestError
 from regard.explain.rendering import render
+from regard.serve.answers import ExplainResponse, ModelCard, ModelList, PredictResponse, WhatIfResponse
 from regard.serve.asking import changes, written
 from regard.serve.describing import described
 from regard.serve.problems import KINDS, Json, Problem, dumped, told
@@ -26,6 +27,9 @@ MEDIA = {
     "html": "text/html; charset=utf-8",
     "txt": "text/plain; charset=utf-8",
 }
+PICTURES: dict[int | str, dict[str, Any]] = {
+    200: {"content": {media.partition(";")[0]: {} for media in MEDIA.values()}}
+}
 
 # The most of anything a method may be told to draw, and of what it would do without asking the model.
 MOST_DRAWN, MOST = 5_000, {"longest": 128}
@@ -42,11 +46,6 @@ class PredictRequest(Asked):
     inputs: list[Given] = Field(min_length=1)
     settings: dict[str, Any] = {}
     stream: bool = False
-
-
-class PredictResponse(BaseModel):
-    model: str
-    results: list[dict[str, Any]]
 
 
 class ExplainRequest(Asked):
@@ -67,21 +66,6 @@ class WhatIfRequest(Asked):
     cell: list[int | float | str | None] | None = None
 
 
-class ModelCard(BaseModel):
-    """A model, in OpenAI's shape and with what else is known of it."""
-
-    model_config = ConfigDict(extra="allow")
-    id: str
-    object: Literal["model"] = "model"
-    created: int
-    owned_by: str = "regard"
-
-
-class ModelList(BaseModel):
-    object: Literal["list"] = "list"
-    data: list[ModelCard]
-
-
 def router(shelf: Shelf, settings: ServeSettings) -> APIRouter:
     """The routes of `/v1` that are ours."""
     routes = APIRouter(tags=["regard"])
@@ -95,7 +79,7 @@ def router(shelf: Shelf, settings: ServeSettings) -> APIRouter:
         results = await served.predict(asked.inputs, given)
         return Json({"model": served.name, "results": [result.plain() for result in results]})
 
-    @routes.post("/v1/explain")
+    @routes.post("/v1/explain", response_model=ExplainResponse, responses=PICTURES)
     async def explain(asked: ExplainRequest) -> Response:
         """What counted for an output, as numbers or as a picture."""
         served = shelf.find(asked.model)
@@ -110,7 +94,7 @@ def router(shelf: Shelf, settings: ServeSettings) -> APIRouter:
         content = await served.run(lambda _: render(found, f".{asked.format}"))
         return Response(content, media_type=MEDIA[asked.format])
 
-    @routes.post("/v1/whatif")
+    @routes.post("/v1/whatif", response_model=WhatIfResponse)
     async def whatif(asked: WhatIfRequest) -> Response:
         """Before and after another source, a forced beginning, heads that are off, a cell that is set."""
         served = shelf.find(asked.model)

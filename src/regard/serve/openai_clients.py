@@ -17,6 +17,7 @@ from fastapi import APIRouter, Response
 
 from regard.api import Pipeline
 from regard.errors import RequestError
+from regard.serve.client_answers import CompletionResponse, ConversationResponse, EmbeddingResponse
 from regard.serve.client_routes import Failure, events
 from regard.serve.client_routes import Told as Route
 from regard.serve.openai_requests import Asked, Body, Completion, Conversation, Embedding
@@ -138,18 +139,18 @@ def router(shelf: Shelf, settings: ServeSettings) -> APIRouter:
     """/v1/completions, /v1/chat/completions and /v1/embeddings."""
     routes = APIRouter(route_class=OpenAIRoute, tags=["OpenAI"])
 
-    @routes.post("/v1/completions")
+    @routes.post("/v1/completions", response_model=CompletionResponse)
     async def completions(body: Completion) -> Response:
         """What follows a prompt."""
         served = chosen(shelf, body.model, (LANGUAGE,), "goes on with texts")
         return await answered(completing(served, body, settings))
 
-    @routes.post("/v1/chat/completions")
+    @routes.post("/v1/chat/completions", response_model=ConversationResponse)
     async def conversations(body: Conversation) -> Response:
         """What the assistant says next."""
         return await answered(replying(talker(shelf, body.model), body, settings))
 
-    @routes.post("/v1/embeddings")
+    @routes.post("/v1/embeddings", response_model=EmbeddingResponse)
     async def embeddings(body: Embedding) -> Response:
         """One vector for each text."""
         served = shelf.find(body.model)

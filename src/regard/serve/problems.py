@@ -22,10 +22,12 @@ from typing import Any, ClassVar
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from regard.errors import RegardError
+from regard.serve.answers import Error
 
 
 class Problem(Exception):
@@ -115,6 +117,11 @@ class Late(Problem):
     status, kind = 504, "timeout"
 
 
+# What is wrong with a field, where Pydantic's own words need explaining.
+SHAPES = {"missing": "is missing", "extra_forbidden": "is no field of this request"}
+# Where clients read {"error": "..."}, by their servers' names.
+LIBRETRANSLATE = ("/translate", "/detect", "/languages", "/frontend/settings")
+HUGGING_FACE = "/hf/"
 KINDS = {404: "not_found", 405: "method_not_allowed", 422: "unprocessable", 500: "internal_error"}
 
 
@@ -144,38 +151,47 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def told(message: str, kind: str, status: int) -> dict[str, Any]:
-    """The body of every error, in the shape OpenAI's clients read."""
+def told(message: str, kind: str, status: int, path: str = "") -> dict[str, Any]:
+    """The body of an error: in the shape OpenAI's clients read, or that of the clients who ask at this path.
+
+    >>> told("No.", "busy", 429), told("No.", "busy", 429, "/hf/en-de")
+    ({'error': {'message': 'No.', 'type': 'busy', 'code': 429}}, {'error': 'No.'})
+    """
+    if path in LIBRETRANSLATE or path.startswith(HUGGING_FACE):
+        return {"error": message}
     return {"error": {"message": message, "type": kind, "code": status}}
 
 
-def answer(problem: Problem) -> Json:
-    return Json(told(str(problem), problem.kind, problem.status), problem.status, problem.headers)
+def answer(problem: Problem, path: str = "") -> Json:
+    return Json(told(str(problem), problem.kind, problem.status, path), problem.status, problem.headers)
 
 
-def of_ours(error: RegardError) -> Json:
-    return Json(told(str(error), KINDS[422], 422), 422)
+def of_ours(error: RegardError, path: str = "") -> Json:
+    return Json(told(str(error), KINDS[422], 422, path), 422)
 
 
-def of_http(error: HTTPException) -> Json:
+def of_http(error: HTTPException, path: str = "") -> Json:
     """What the framework refuses: no such route, no such method, a body that is no JSON."""
-    kind = KINDS.get(error.status_code, Problem.kind)
-    return Json(
-        told(sentence(str(error.detail)), kind, error.status_code), error.status_code, dict(error.headers or {})
-    )
+    status = error.status_code
+    kind = KINDS.get(status, Problem.kind)
+    return Json(told(sentence(str(error.detail)), kind, status, path), status, dict(error.headers or {}))
 
 
-def of_shape(error: RequestValidationError) -> Json:
+def of_shape(error: RequestValidationError, path: str = "") -> Json:
     """A body that is no JSON (400), or has not the fields it should (422)."""
     found = error.errors()
     if any(one["type"] == "json_invalid" for one in found):
-        return Json(told("The body is no JSON.", Problem.kind, 400), 400)
-    return Json(told(" ".join(map(shape, found)), KINDS[422], 422), 422)
+        return Json(told("The body is no JSON.", Problem.kind, 400, path), 400)
+    return Json(told(" ".join(map(shape, found)), KINDS[422], 422, path), 422)
 
 
 def shape(one: Mapping[str, Any]) -> str:
     place = ".".join(str(step) for step in one["loc"] if step not in ("body", "query", "path"))
-    return sentence(f"{place}: {one['msg']}" if place else f"The body: {one['msg']}")
+    if place and one["type"] in SHAPES:
+        return f"{place} {SHAPES[one['type']]}."
+    # Pydantic puts this before a sentence of ours.
+    message = str(one["msg"]).removeprefix("Value error, ")
+    return sentence(f"{place}: {message}" if place else f"The body: {message}")
 
 
 def sentence(text: str) -> str:
@@ -188,24 +204,29 @@ def sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
+def refusing(body: type[BaseModel] = Error) -> dict[int | str, dict[str, Any]]:
+    """What every route may answer instead, as the service describes itself."""
+    return {"default": {"model": body, "description": "What cannot be answered, and why"}}
+
+
 def handle(app: FastAPI) -> None:
     """Let an app answer with these."""
 
-    async def ours(_: Request, error: Exception) -> Response:
+    async def ours(request: Request, error: Exception) -> Response:
         assert isinstance(error, RegardError)
-        return of_ours(error)
+        return of_ours(error, request.scope["path"])
 
-    async def problem(_: Request, error: Exception) -> Response:
+    async def problem(request: Request, error: Exception) -> Response:
         assert isinstance(error, Problem)
-        return answer(error)
+        return answer(error, request.scope["path"])
 
-    async def http(_: Request, error: Exception) -> Response:
+    async def http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return of_http(error)
+        return of_http(error, request.scope["path"])
 
-    async def invalid(_: Request, error: Exception) -> Response:
+    async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return of_shape(error)
+        return of_shape(error, request.scope["path"])
 
     app.add_exception_handler(RegardError, ours)
     app.add_exception_handler(Problem, problem)

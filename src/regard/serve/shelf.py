@@ -1,6 +1,7 @@
 """The bundles that are served, each under a name that can stand in an address."""
 
 import asyncio
+import logging
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -12,7 +13,7 @@ import torch
 
 from regard.api import Pipeline
 from regard.api.pipeline import Input
-from regard.errors import RequestError, nearest
+from regard.errors import ConfigError, RequestError, nearest
 from regard.serve import access
 from regard.serve.batching import Batcher, Changes, size
 from regard.serve.giving_up import while_wanted
@@ -23,6 +24,7 @@ from regard.serve.settings import ServeSettings
 from regard.serve.streaming import Stream
 from regard.tasks import Result
 
+LOG = logging.getLogger("regard.serve")
 T = TypeVar("T")
 Row = Mapping[str, str]
 # As many as the machine has, or OMP_NUM_THREADS allows.
@@ -165,8 +167,10 @@ class Shelf(Mapping[str, Served]):
         """The bundles of these folders; `changes` are settings for all of them."""
         shared = Shared(settings, len(folders))
         titles = [title(folder) for folder in folders]
-        loads = [Loaded.loader(folder, changes, settings.variants) for folder in folders]
-        return cls([Served(*one[:2], shared, one[2]) for one in zip(names(titles), loads, titles, strict=True)], shared)
+        loads = [Loaded.loader(folder, changes, settings) for folder in folders]
+        found = [Served(*one[:2], shared, one[2]) for one in zip(names(titles), loads, titles, strict=True)]
+        refused(found)
+        return cls(found, shared)
 
     def __getitem__(self, name: str) -> Served:
         return self.bundles[name]
@@ -194,6 +198,15 @@ class Shelf(Mapping[str, Served]):
         self.leaving = True
         for one in self.bundles.values():
             one.close()
+
+
+def refused(bundles: Sequence[Served]) -> None:
+    """Say which of the bundles the engine cannot run; that it can run none of them is an error."""
+    unable = [one for one in bundles if one.loaded.refusal]
+    if unable and len(unable) == len(bundles):
+        raise ConfigError(unable[0].loaded.refusal)
+    for one in unable:
+        LOG.warning("%s is run by torch. %s", one.name, one.loaded.refusal)
 
 
 def short(name: str, length: int, most: int) -> None:

@@ -1,5 +1,6 @@
 // The service: requests, streams, and the key it may ask for.
 import { askForKey } from "./key.js";
+import { say } from "./strings.js";
 
 const KEY = "regard-key";
 
@@ -18,7 +19,7 @@ function request(body, signal) {
 // What the service answers; asks for a key as long as one is missing or wrong.
 async function answered(path, body, signal) {
   for (;;) {
-    const response = await fetch(path, request(body, signal));
+    const response = await fetch(path, request(body, signal)).catch((error) => { throw error.name === "AbortError" ? error : new Problem(say("problem.gone"), 0); });
     if (response.ok) return response;
     const problem = await told(response);
     if (response.status !== 401) throw problem;

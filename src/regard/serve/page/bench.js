@@ -88,7 +88,10 @@ export class Bench {
     this.runLater.stop();
     this.exploreLater.stop();
     this.asking = this.input();
-    if (!Object.values(this.asking).some((text) => text.trim())) return this.stop();
+    const empty = !Object.values(this.asking).some((text) => text.trim());
+    // What was put out for another text is not shown under none.
+    this.element.classList.toggle("empty", empty);
+    if (empty) return this.stop();
     this.form.busy?.(true);
     try {
       const found = await this.newest.run((signal) => (this.form.streams ? this.stream(signal) : this.predict(signal)));

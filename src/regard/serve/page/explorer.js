@@ -10,7 +10,7 @@ import { methodChooser, usable } from "./methods.js";
 import { Readout } from "./readout.js";
 import { Ribbons } from "./ribbons.js";
 import { change, state } from "./state.js";
-import { say } from "./strings.js";
+import { retold, say } from "./strings.js";
 import { Tree } from "./tree.js";
 import { attentionChooser, chosen, titles } from "./choosing.js";
 import { WhatIf, isOff, toggleHead } from "./whatif.js";
@@ -85,7 +85,7 @@ export class Explorer {
     this.treeCard.hidden = !explored.answer.tree?.nodes.length;
     if (!this.treeCard.hidden) this.tree.show(explored.answer.tree);
     this.whatif.show(explored);
-    this.told.textContent = (explored.answer.notes ?? []).join(" ");
+    this.told.textContent = (explored.answer.notes ?? []).map(retold).join(" ");
     this.refresh();
     this.warm(explored);
   }

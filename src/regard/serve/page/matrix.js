@@ -5,8 +5,8 @@ import { later, moved, pen } from "./frames.js";
 import { labelOf, sameUnits } from "./maps.js";
 import { say } from "./strings.js";
 
-// Up to ROOMY units every row has a label, and a column is never narrower than NARROW.
-const FONT = 12.5, ROOMY = 90, NARROW = 5, LINE = 15, SLANTED = 17, LONGEST = 150, TALLEST = 520;
+// Up to ROOMY units every row has a label, and a column is never narrower than NARROW; SHARE is as wide as 100 %.
+const FONT = 12.5, SHARE = 48, ROOMY = 90, NARROW = 5, LINE = 15, SLANTED = 17, LONGEST = 150, TALLEST = 520;
 
 export class Matrix {
   constructor(on) {
@@ -49,7 +49,7 @@ export class Matrix {
     const { map } = this, tool = this.canvases[0].getContext("2d"), wide = this.element.clientWidth;
     tool.font = font();
     const widest = (units) => units.reduce((most, unit) => Math.max(most, tool.measureText(clipped(unit)).width), 16);
-    this.left = Math.min(LONGEST, widest(map.rows)) + 14 + (map.probabilities ? 38 : 0);
+    this.left = Math.min(LONGEST, widest(map.rows)) + 14 + (map.probabilities ? SHARE : 0);
     this.top = Math.min(LONGEST, widest(map.columns)) * 0.72 + 16;
     const fit = (wide - this.left - this.top * 0.62) / map.width;
     this.cell = Math.min(30, Math.max(fit, map.width <= ROOMY ? NARROW : 0.25)) * this.zoom;
@@ -139,7 +139,7 @@ export class Matrix {
     Object.assign(tool, { textAlign: "right", textBaseline: "middle", font: font(strong), fillStyle: named("soft") });
     if (map.probabilities) tool.fillText(percent0(map.probabilities[at]), this.left - 8, y);
     tool.fillStyle = named(map.rows[at].special ? "soft" : "ink");
-    tool.fillText(clipped(map.rows[at]), this.left - 8 - (map.probabilities ? 38 : 0), y, LONGEST);
+    tool.fillText(clipped(map.rows[at]), this.left - 8 - (map.probabilities ? SHARE : 0), y, LONGEST);
   }
   columnLabels(tool, scrollLeft) {
     const every = Math.ceil(SLANTED / this.cell);

@@ -15,7 +15,7 @@ export function methodChooser(model, names, now, units, check) {
     make("div", { class: "row wrap" }, labelled(say("choose.method"), select), unitsSwitch(units)),
     make("dl", { class: "trust" },
       line("method.caveat", sayOr(`caveat.${now}`, model.methods[now] ?? "")),
-      model.audit ? line("audit.title", model.audit) : unaudited(model),
+      model.audit ? line("audit.title", model.audit) : model.looks ? unaudited() : null,
       checked(check)));
 }
 

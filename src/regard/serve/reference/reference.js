@@ -84,11 +84,20 @@ const form = (method, path, schema, whole) => {
   return made("div", "", ...labels, ...(schema ? [area] : []), made("div", "", button), shown);
 };
 
+const answered = (told, whole) => {
+  const given = told.responses?.["200"]?.content?.["application/json"]?.schema;
+  if (!given) return [];
+  const schema = resolved(given.items ?? given, whole);
+  if (!schema.properties) return [];
+  return [made("h3", given.items ? "Answer: a list of" : "Answer"), made("p", schema.description), fields(schema, whole)];
+};
+
 const route = (path, method, told, whole) => {
   const given = told.requestBody?.content?.["application/json"]?.schema;
   const head = made("summary", "", made("code", `${method.toUpperCase()} ${path}`), made("span", told.description ?? told.summary));
   const schema = given ? resolved(given, whole) : null;
-  return made("details", "", head, ...(schema ? [fields(schema, whole)] : []), form(method.toUpperCase(), path, schema, whole));
+  return made("details", "", head, ...(schema ? [fields(schema, whole)] : []),
+    form(method.toUpperCase(), path, schema, whole), ...answered(told, whole));
 };
 
 const whole = await (await fetch("openapi.json")).json();
