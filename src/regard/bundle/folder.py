@@ -21,7 +21,7 @@ from regard.files import shown, sync
 DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64", "BOOL": "bool"}
 
 # How often, and after how many seconds, a bundle is read again that was replaced while it was being read.
-TRIES, PAUSE = 5, 0.02
+TRIES, PAUSE = 25, 0.02
 
 
 class Parameter(NamedTuple):
@@ -87,19 +87,22 @@ def _steady(folder: Path) -> tuple[Manifest, dict[str, bytes]]:
     return known, {name: _content(folder / name, record) for name, record in known.files.items()}
 
 
-def _number(folder: Path) -> tuple[int, int] | None:
-    """What tells a folder from the next one of its name."""
+def _number(folder: Path) -> tuple[int, int, int] | None:
+    """What tells a folder from the next one of its name: inodes alone are given out again."""
     try:
         status = os.stat(folder)
     except (OSError, ValueError):
         return None
-    return status.st_dev, status.st_ino
+    return status.st_dev, status.st_ino, status.st_mtime_ns
 
 
 def _whole(folder: Path) -> Manifest:
     """The manifest of a folder that holds the files it names and no other."""
     known = manifest(folder)
-    there, wanted = names(folder) - {MANIFEST}, known.files.keys()
+    try:
+        there, wanted = names(folder) - {MANIFEST}, known.files.keys()
+    except OSError as error:
+        raise DataError(f"Cannot read {shown(folder)}: {error.strerror}.") from None
     for name in sorted(wanted - there):
         raise DataError(f"{shown(folder)} lacks {name}. {AGAIN}")
     for name in sorted(there - wanted):
