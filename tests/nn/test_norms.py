@@ -65,6 +65,20 @@ def test_batch_norm_is_torchs_over_the_real_positions(x: Tensor, real: Tensor) -
         assert_close(ours.inner.running_var, theirs.running_var)
 
 
+def test_a_batch_of_one_piece_is_normed_with_what_others_had_and_leaves_that_as_it_was(x: Tensor) -> None:
+    norm = BatchNorm(WIDTH).train()
+    randomized(norm.inner)
+    norm(x)
+    before = {name: value.clone() for name, value in norm.state_dict().items()}
+    alone = x[:1, :1].requires_grad_()
+    found = norm(alone, torch.ones(1, 1, dtype=torch.bool))
+    found.sum().backward()
+    assert_close(found, norm.eval()(alone))
+    assert alone.grad is not None
+    assert alone.grad.isfinite().all()
+    assert all(torch.equal(value, before[name]) for name, value in norm.state_dict().items())
+
+
 def test_batch_norm_leaves_padding_out_of_its_statistics(x: Tensor, real: Tensor) -> None:
     garbage = torch.where(real[..., None], x, torch.tensor(1e6))
     first, second = BatchNorm(WIDTH), BatchNorm(WIDTH)

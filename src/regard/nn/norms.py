@@ -35,7 +35,8 @@ class BatchNorm(nn.Module):
     """(x - mean) / sqrt(var + e) * g + b over all real positions of the batch   (Ioffe and Szegedy 2015).
 
     Here for comparison: in training a text's output depends on its neighbours and on the batch's lengths, which is why
-    layer norm won on ragged text. Evaluation uses running statistics and keeps promise 3.
+    layer norm won on ragged text. Evaluation uses running statistics and keeps promise 3; so does a batch of a single
+    piece, which has no variance.
     """
 
     def __init__(self, width: int, *, epsilon: float = 1e-5, momentum: float = 0.1) -> None:
@@ -44,8 +45,15 @@ class BatchNorm(nn.Module):
 
     def forward(self, x: Float[Tensor, "B T D"], real: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B T D"]:
         if real is None:
-            return self.inner(x.flatten(0, 1)).view_as(x)
-        return torch.zeros_like(x).index_put((real,), self.inner(x[real]))
+            return self._normed(x.flatten(0, 1)).view_as(x)
+        return torch.zeros_like(x).index_put((real,), self._normed(x[real]))
+
+    def _normed(self, pieces_ND: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+        inner = self.inner
+        if len(pieces_ND) > 1:
+            return inner(pieces_ND)
+        mean, variance = inner.running_mean, inner.running_var
+        return F.batch_norm(pieces_ND, mean, variance, inner.weight, inner.bias, eps=inner.eps)
 
 
 class NoNorm(nn.Module):
