@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 import torch
+import torch.distributed.checkpoint as dcp
 from torch import Tensor
 
 from regard.api import Training, read
 from regard.bundle import load
+from regard.train import load as read_checkpoint
 from regard.train import newest
 from regard.train.checkpoints import found
 from regard.train.distributed import joined
@@ -169,6 +171,15 @@ def test_every_process_writes_its_own_part_of_a_checkpoint(parts: Path) -> None:
     assert {file.name for file in path.iterdir()} == {*files, "random-00000-of-00002.safetensors", "state.json"}
     sizes = [sum(file.stat().st_size for file in path.glob(f"[op]*-0000{rank}-of-00002*")) for rank in range(2)]
     assert max(sizes) < 1.2 * min(sizes)
+
+
+@pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
+def test_torchs_own_reader_finds_in_the_parts_what_ours_does(parts: Path) -> None:
+    [path] = found(parts / "begun")
+    wanted = read_checkpoint(path).tensors["parameters"]
+    given = {name: torch.zeros_like(tensor) for name, tensor in wanted.items()}
+    dcp.load(given, storage_reader=dcp.HuggingFaceStorageReader(str(path)), no_dist=True)
+    assert all(given[name].equal(tensor) for name, tensor in wanted.items())
 
 
 def test_a_run_with_checkpoints_in_parts_learns_what_a_plain_one_does(parts: Path, alone: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed.checkpoint as dcp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
@@ -15,7 +16,7 @@ from regard.train import Checkpoint, load, newest, save
 from regard.train.checkpoints import SHARDED, State, place, store, write_state
 from regard.train.distributed import ALONE
 from regard.train.distributed_checkpoints import save_parts
-from regard.train.shards import Shards, file_name
+from regard.train.shards import Shards, file_name, whereabouts
 
 WHOLE = {"a": torch.arange(15.0).reshape(5, 3), "b": torch.arange(2), "step": torch.tensor(7.0)}
 
@@ -32,14 +33,16 @@ def in_parts(folder: Path, cuts: list[int], update: int = 3) -> Path:
     checksums, sizes = {}, {}
     for rank in range(len(cuts) + 1):
         own: dict[str, Tensor] = {}
+        offsets: dict[str, list[int]] = {}
         for name, tensor in WHOLE.items():
             if tensor.dim():
                 start, end = pieces(len(tensor), cuts)[rank]
-                own[name] = tensor[start:end]
+                if start < end:
+                    own[name], offsets[name] = tensor[start:end], [start] + [0] * (tensor.dim() - 1)
             elif rank == 0:
-                own[name] = tensor
+                own[name], offsets[name] = tensor, []
         name = file_name("parameters", rank, len(cuts) + 1)
-        checksums[name], sizes[name] = store(own, path / name)
+        checksums[name], sizes[name] = store(own, path / name, whereabouts(offsets))
     index = {"parameters": {name: list(tensor.shape) for name, tensor in WHOLE.items()}}
     facts = {"progress": {"update": update}}
     write_state(path, State(format=SHARDED, update=update, facts=facts, checksums=checksums, sizes=sizes, index=index))
@@ -54,6 +57,16 @@ def test_parts_of_any_size_make_the_whole(cuts: list[int], tmp_path_factory: pyt
     found = stored.tensors["parameters"]
     assert list(found) == list(WHOLE)
     assert all(found[name].equal(tensor) and found[name].dtype == tensor.dtype for name, tensor in WHOLE.items())
+
+
+@pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
+@settings(max_examples=10)
+@given(cuts=st.lists(st.integers(0, 5), max_size=3))
+def test_torchs_own_reader_reads_parts(cuts: list[int], tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = in_parts(tmp_path_factory.mktemp("parts"), cuts)
+    found = {name: torch.zeros_like(tensor) for name, tensor in WHOLE.items()}
+    dcp.load(found, storage_reader=dcp.HuggingFaceStorageReader(str(path)), no_dist=True)
+    assert all(found[name].equal(tensor) for name, tensor in WHOLE.items())
 
 
 def test_in_parts_and_plain_are_turned_into_each_other(tmp_path: Path) -> None:

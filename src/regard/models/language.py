@@ -1,5 +1,6 @@
 """Language models: what follows a text, by a Transformer that only looks back or by a recurrent stack."""
 
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import torch
@@ -16,7 +17,7 @@ from regard.nn.blocks import Depth, Past, Scene
 from regard.nn.dropout import Dropout
 from regard.nn.embeddings import Embedding, EmbeddingSettings
 from regard.nn.recurrent import Carry, Recurrent, RecurrentSettings
-from regard.nn.stepping import Ordinary, fits, ordinary
+from regard.nn.stepping import Ordinary, Sharing, fits, ordinary
 
 NOWHERE = Part(name="none")
 
@@ -69,15 +70,19 @@ class TransformerLanguage(nn.Module):
     def step(self, pieces: Int[Tensor, " R"], state: State) -> tuple[Float[Tensor, "R V"], State]:
         own: Generated = state.own
         at = range(own.at, own.at + 1) if isinstance(own.at, int) else own.at
+        sharing = Sharing() if len(pieces) == 1 else nullcontext()
         if state.shared is not None and isinstance(at, range) and fits(own.pasts):
             hidden_RD, pasts = state.shared.step(self.embedding(pieces[:, None], at)[:, 0], at, own.pasts)
             decoded = Decoded(hidden_RD[:, None])
         else:
-            decoded, pasts = self._decode(pieces[:, None], None, at, own.pasts)
-        return self.output.log_probabilities(decoded)[:, 0], State(state.shared, Generated(own.at + 1, pasts))
+            with sharing:
+                decoded, pasts = self._decode(pieces[:, None], None, at, own.pasts)
+        with sharing:
+            said_RV = self.output.log_probabilities(decoded)[:, 0]
+        return said_RV, State(state.shared, Generated(own.at + 1, pasts))
 
     def _ordinary(self) -> Ordinary | None:
-        return ordinary(list(self.decoder.each()), self.decoder.norm)
+        return ordinary(list(self.decoder.each()), self.decoder.norm, sharing=True)
 
     def _decode(
         self, pieces: Int[Tensor, "R T"], real: Bool[Tensor, "R T"] | None, at: At, pasts: tuple[Past, ...] | None

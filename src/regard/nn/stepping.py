@@ -1,17 +1,23 @@
 """One step of a stack of ordinary blocks: what its modules would compute, with nothing in between.
 
 A step of one piece is little work, and modules, taps and checks around it cost several times what it does. `ordinary`
-takes a stack apart into its parameters; `step` makes the same calls on them in the same order, so that the numbers are
-the same to the last bit. Where a part is out of the ordinary, or somebody watches, the modules do it.
+takes a stack apart into its parameters; `step` computes the same on them, so that the numbers are the same to the last
+bit. Where a part is out of the ordinary, or somebody watches, the modules do it.
+
+The library's product of a matrix with a single row runs on one thread, whatever there are, and that is what one stream
+of text waits for. `shared_out` lets all threads have a part of the matrix; whoever steps inside a `Sharing` is given
+such products, modules too, so that there is one answer whoever computes it.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
 
 from regard.attention import Mechanism, Memory, MultiHeadAttention, watched
 from regard.attention.normalizers import Softmax
@@ -24,16 +30,22 @@ from regard.nn.feedforward import FeedForward
 from regard.nn.norms import LayerNorm, NoNorm, RMSNorm
 
 Layer = Callable[[Tensor], Tensor]
+Turn = Callable[[Tensor, range], Tensor]
+# A matrix smaller than this is not worth waking another thread for.
+WORTH_SHARING = 1 << 16
 flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 
 
 class Projection(NamedTuple):
-    """W x + b."""
+    """W x + b; of a single row by so many threads."""
 
     weight: Float[Tensor, "O I"]
     bias: Float[Tensor, " O"] | None
+    threads: int = 1
 
     def __call__(self, x: Float[Tensor, "R I"]) -> Float[Tensor, "R O"]:
+        if self.threads > 1 and len(x) == 1:
+            return shared_out(x, self.weight, self.bias, self.threads)
         return F.linear(x, self.weight, self.bias)
 
 
@@ -47,15 +59,16 @@ class Heads(NamedTuple):
     heads: int
     groups: int
     scale: float
-    position: Position
+    turn: Turn | None
 
     def own(self, x: Float[Tensor, "R D"], memory: Memory | None, at: range) -> tuple[Float[Tensor, "R D"], Memory]:
         """What each row finds among its own pieces so far, and these with the new one."""
-        rows, position = len(x), self.position
-        query_RH1E = position.rotate(self.query(x).view(rows, self.heads, 1, -1), at)
-        keys = position.rotate(self.key(x).view(rows, self.groups, 1, -1), at)
-        values = self.value(x).view(rows, self.groups, 1, -1)
-        new = Memory(keys, values, None, at)
+        rows, query, keys = len(x), self.query(x), self.key(x)
+        query_RH1E, keys_RG1E = query.view(rows, self.heads, 1, -1), keys.view(rows, self.groups, 1, -1)
+        if self.turn is not None:
+            both = self.turn(torch.cat([query_RH1E, keys_RG1E], 1), at)
+            query_RH1E, keys_RG1E = both[:, : self.heads], both[:, self.heads :]
+        new = Memory(keys_RG1E, self.value(x).view(rows, self.groups, 1, -1), None, at)
         memory = new if memory is None else memory.extend(new)
         found_RH1E = flash(query_RH1E, memory.keys, memory.values, 0.0, False, attn_mask=None, scale=self.scale)[0]
         return self.output(found_RH1E.reshape(rows, -1)), memory
@@ -143,11 +156,14 @@ def fits(pasts: tuple[Past, ...] | None) -> bool:
     return plain and not watched() and not torch.is_grad_enabled()
 
 
-def ordinary(blocks: list[Block], norm: nn.Module) -> Ordinary | None:
-    """The stack taken apart, or None where a part of it is out of the ordinary."""
+def ordinary(blocks: list[Block], norm: nn.Module, sharing: bool = False) -> Ordinary | None:
+    """The stack taken apart, or None where a part of it is out of the ordinary.
+
+    With `sharing` single rows are shared out: for whoever lets modules step inside a `Sharing` too.
+    """
     if torch.is_grad_enabled() or any(map(_altered, (norm, *blocks))):
         return None
-    last, found = _norm(norm), [_block(block) for block in blocks]
+    last, found = _norm(norm), [_block(block, sharing) for block in blocks]
     whole = [block for block in found if block is not None]
     return Ordinary(whole, last) if last is not None and len(whole) == len(found) else None
 
@@ -160,6 +176,35 @@ def hidden(real: Tensor | None, like: Tensor) -> Float[Tensor, "B 1 1 S"] | None
     return torch.where(real[:, None, None], zero, -torch.inf)
 
 
+class Sharing(TorchFunctionMode):
+    """Inside it, products of a single row are shared out among threads."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        if func is F.linear and len(args) == 3 and (threads := threads_for(args[1])) > 1:
+            x, weight, bias = args
+            if x.numel() == weight.shape[1] and not torch.is_grad_enabled():
+                return shared_out(x, weight, bias, threads).view(*x.shape[:-1], -1)
+        return func(*args, **(kwargs or {}))
+
+
+def shared_out(
+    x: Float[Tensor, "*R I"], weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None, threads: int
+) -> Float[Tensor, "1 O"]:
+    """W x + b, each thread with as many rows of W."""
+    inner = weight.shape[1]
+    found = torch.bmm(weight.view(threads, -1, inner), x.reshape(1, inner, 1).expand(threads, inner, 1)).view(1, -1)
+    return found if bias is None else found + bias
+
+
+def threads_for(weight: Tensor) -> int:
+    """How many threads share its rows evenly."""
+    worth = weight.numel() >= WORTH_SHARING and weight.dtype == torch.float32 and weight.is_contiguous()
+    most = torch.get_num_threads() if worth and weight.device.type == "cpu" else 1
+    return next(count for count in range(most, 0, -1) if len(weight) % count == 0)
+
+
 def _altered(module: nn.Module) -> bool:
     """Whether it learns, stands elsewhere than on the processor, or somebody has hooked into it."""
     parameters = any(each.device.type != "cpu" for each in module.parameters())
@@ -170,11 +215,11 @@ def _altered(module: nn.Module) -> bool:
     )
 
 
-def _block(block: Block) -> OrdinaryBlock | None:
-    attention, around = _heads(block.attention, Position, Rotary), _around(block.around_attention)
-    cross = None if block.cross is None else _heads(block.cross, Position)
+def _block(block: Block, sharing: bool) -> OrdinaryBlock | None:
+    attention, around = _heads(block.attention, sharing, Position, Rotary), _around(block.around_attention)
+    cross = None if block.cross is None else _heads(block.cross, sharing, Position)
     around_cross = None if block.around_cross is None else _around(block.around_cross)
-    feedforward, outside = _feedforward(block.feedforward), _around(block.around_feedforward)
+    feedforward, outside = _feedforward(block.feedforward, sharing), _around(block.around_feedforward)
     if attention is None or around is None or feedforward is None or outside is None:
         return None
     if (cross is None) != (block.cross is None) or (around_cross is None) != (block.around_cross is None):
@@ -182,10 +227,10 @@ def _block(block: Block) -> OrdinaryBlock | None:
     return OrdinaryBlock(attention, around, cross, around_cross, feedforward, outside)
 
 
-def _heads(module: MultiHeadAttention, *positions: type[Position]) -> Heads | None:
+def _heads(module: MultiHeadAttention, sharing: bool, *positions: type[Position]) -> Heads | None:
     mechanism = module.mechanism
     score, normalizer = mechanism.score, mechanism.normalizer
-    parts = [_projection(each) for each in (module.query, module.key, module.value, module.output)]
+    parts = [_projection(each, sharing) for each in (module.query, module.key, module.value, module.output)]
     query, key, value, output = parts
     if type(module.answer) is not Output:
         return None
@@ -194,7 +239,7 @@ def _heads(module: MultiHeadAttention, *positions: type[Position]) -> Heads | No
     assert isinstance(score, Product)
     assert isinstance(normalizer, Softmax)
     scale = score.scale * normalizer.fixed
-    return Heads(query, key, value, output, module.heads, module.groups, scale, mechanism.position)
+    return Heads(query, key, value, output, module.heads, module.groups, scale, _turn(mechanism.position))
 
 
 def _usual(mechanism: Mechanism, positions: tuple[type[Position], ...]) -> bool:
@@ -206,8 +251,35 @@ def _usual(mechanism: Mechanism, positions: tuple[type[Position], ...]) -> bool:
     return product and soft and plain and mechanism.settings.kernel in ("auto", "fused") and not mechanism.explicit
 
 
-def _projection(module: nn.Module) -> Projection | None:
-    return Projection(module.weight, module.bias) if type(module) is nn.Linear else None
+def _projection(module: nn.Module, sharing: bool) -> Projection | None:
+    if type(module) is not nn.Linear:
+        return None
+    return Projection(module.weight, module.bias, threads_for(module.weight) if sharing else 1)
+
+
+def _turn(position: Position) -> Turn | None:
+    """What turns queries and keys; with halves it is x (cos, cos) + (second, first) (-sin, sin), in half the calls."""
+    if type(position) is not Rotary:
+        return None
+    width, base = position.turned, position.base
+
+    def halves(x_RH1E: Tensor, at: range) -> Tensor:
+        if x_RH1E.shape[-1] != width:
+            return position.rotate(x_RH1E, at)
+        along, across = _waves(at, width, base, x_RH1E.dtype)
+        return x_RH1E * along + x_RH1E.roll(width // 2, -1) * across
+
+    return halves if position.layout == "halves" else position.rotate
+
+
+@lru_cache(maxsize=16)
+def _waves(at: range, width: int, base: float, dtype: torch.dtype) -> tuple[Float[Tensor, " E"], Float[Tensor, " E"]]:
+    """(cos, cos) and (-sin, sin), as they come out where (1, 0) is turned."""
+    with torch.inference_mode(False), torch.no_grad():
+        one = torch.ones(1, 1, 1, width, dtype=dtype)
+        one[..., width // 2 :] = 0
+        cos, sin = Rotary(width, base=base, layout="halves").rotate(one, at).flatten().chunk(2)
+        return torch.cat([cos, cos]), torch.cat([-sin, sin])
 
 
 def _norm(module: nn.Module) -> Layer | None:
@@ -225,11 +297,11 @@ def _around(module: Residual) -> Around | None:
     return None if norm is None else Around(norm, module.before, module.alpha)
 
 
-def _feedforward(module: FeedForward) -> Layer | None:
-    inner, outer, activation = _projection(module.inner), _projection(module.outer), module.activation
+def _feedforward(module: FeedForward, sharing: bool) -> Layer | None:
+    inner, outer, activation = _projection(module.inner, sharing), _projection(module.outer, sharing), module.activation
     if inner is None or outer is None:
         return None
     if module.gate is None:
         return lambda x: outer(activation(inner(x)))
-    gate = _projection(module.gate)
+    gate = _projection(module.gate, sharing)
     return None if gate is None else lambda x: outer(activation(inner(x)) * gate(x))

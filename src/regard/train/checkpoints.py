@@ -149,10 +149,11 @@ def number(path: Path) -> int:
     return int(path.name.removeprefix("update-"))
 
 
-def store(tensors: Mapping[str, Tensor], file: Path) -> tuple[str, int]:
-    """Write tensors to a file, all the way to disk; its checksum and its size."""
+def store(tensors: Mapping[str, Tensor], file: Path, notes: Mapping[str, str] | None = None) -> tuple[str, int]:
+    """Write tensors to a file with notes in its head, all the way to disk; its checksum and its size."""
     try:
-        save_file({name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}, file)
+        own = {name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}
+        save_file(own, file, None if notes is None else dict(notes))
     except SafetensorError as error:
         # What the system said, "No space left on device (os error 28)" for one, stands inside.
         raise OSError(None, str(error).rpartition(": ")[2]) from None

@@ -16,7 +16,7 @@ from regard.files import shown
 from regard.train.checkpoints import SHARDED, Checkpoint, State, place, put, store, write_state
 from regard.train.distributed import Team
 from regard.train.distributed_sharding import in_parts
-from regard.train.shards import file_name
+from regard.train.shards import file_name, whereabouts
 
 
 def save_parts(folder: Path, checkpoint: Checkpoint, team: Team, keep: int | None = 2) -> Path:
@@ -47,10 +47,21 @@ def _written(part: Path, checkpoint: Checkpoint, team: Team) -> dict[str, tuple[
     found = {}
     for group, tensors in checkpoint.tensors.items():
         own = {name: _own(tensor) for name, tensor in tensors.items() if team.leads or in_parts(tensor)}
+        # Of few rows some processes have none.
+        own = {name: piece for name, piece in own.items() if team.leads or len(piece)}
         if own:
             name = file_name(group, team.rank, team.size)
-            found[name] = store(own, part / name)
+            offsets = {key: _begins(tensors[key], team) for key in own}
+            found[name] = store(own, part / name, whereabouts(offsets))
     return found
+
+
+def _begins(tensor: Tensor, team: Team) -> list[int]:
+    """Where in the whole tensor the rows of this process begin: all have as many, but for the last."""
+    if not in_parts(tensor):
+        return [0] * tensor.dim()
+    rows = len(tensor)
+    return [min(rows, -(-rows // team.size) * team.rank)] + [0] * (tensor.dim() - 1)
 
 
 def _own(tensor: Tensor) -> Tensor:

@@ -1,9 +1,11 @@
 """Tensors that lie in several safetensors files, a piece in each: the first rows in the first file, and so on.
 
 `parameters-00001-of-00004.safetensors` holds what the second of four processes had of the group `parameters`. A tensor
-that nobody had in parts lies whole in the first file.
+that nobody had in parts lies whole in the first file. The head of each file says which rows it holds, in the words of
+torch.distributed.checkpoint, whose reader of Hugging Face files can so read a group by itself.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -30,6 +32,15 @@ def file_name(group: str, rank: int, size: int) -> str:
 def files(folder: Path, group: str, names: Sequence[str]) -> list[Path]:
     """Those of the names that are files of a group, in the order of the processes."""
     return [folder / name for name in sorted(names) if (found := NAME.fullmatch(name)) and found[1] == group]
+
+
+def whereabouts(offsets: Mapping[str, Sequence[int]]) -> dict[str, str]:
+    """What a file says in its head: where in the whole tensor each of its pieces begins.
+
+    >>> whereabouts({"a": [2, 0]})
+    {'DCP_SHARDING_INFO': '{"a": {"saved_offsets": [2, 0]}}'}
+    """
+    return {"DCP_SHARDING_INFO": json.dumps({name: {"saved_offsets": list(at)} for name, at in offsets.items()})}
 
 
 class Shards(Mapping[str, Tensor]):
