@@ -78,6 +78,7 @@ def test_whatever_is_typed_gets_an_exit_code_and_no_traceback(
         codes[f"{given.kind}: {code}"] += 1
         if code not in (0, 1, 2) or "Traceback" in told:
             failed.append(f"{number} {given.words!r:.300}\n{told[-1500:]}")
+            print(failed[-1], flush=True)
     print(dict(codes))
     assert not failed, f"{len(failed)} of {count}:\n" + "\n".join(failed[:40])
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from regard.attention import Record, record
 from regard.errors import RequestError
 from regard.tasks import reading
-from regard.tasks.grouping import blocks, in_groups
+from regard.tasks.grouping import blocks, for_reading, in_groups
 from regard.tasks.labelling import Labels
 from regard.tasks.looking import layer
 from regard.tasks.reading import LongSettings, Reading
@@ -113,7 +113,7 @@ class Classifying:
             cuts = self.reading.tokenizer.encode_many(block)
             works = [self.work(text, cut) for text, cut in zip(block, cuts, strict=True)]
             inputs = [pieces for work in works for pieces in self.inputs(work)]
-            made = iter(in_groups(inputs, len, self.settings, run))
+            made = iter(in_groups(inputs, len, for_reading(self.settings, self.device), run))
             for work in works:
                 yield whole(work, list(islice(made, len(work.windows))))
 
@@ -148,8 +148,12 @@ class Classifying:
         return list(self.model.head.pooling(self.model.encoder(pieces, real), real).cpu())
 
     def rectangle(self, inputs: list[list[int]]) -> tuple[Int[Tensor, "B T"], Bool[Tensor, "B T"]]:
-        device = next(self.model.parameters()).device
-        return reading.rectangle(inputs, self.reading.tokenizer.padding, device)
+        return reading.rectangle(inputs, self.reading.tokenizer.padding, self.device)
+
+    @property
+    def device(self) -> torch.device:
+        found: torch.device = next(self.model.parameters()).device
+        return found
 
     def classified(self, work: Work, seen: list[Seen]) -> Classified:
         if not seen:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
+import torch
 from pydantic import PositiveInt
 
 from regard.config import Settings
@@ -13,6 +14,9 @@ Outcome = TypeVar("Outcome")
 
 # How many rows are taken in before any is given out: enough to batch by length, little enough for any file.
 WINDOW = 2048
+# An encoder's states of so many pieces stay in a processor's caches from one layer to the next; more are slower, not
+# faster, and padded more (benchmarks/understanding.py).
+CACHED = 1024
 
 
 class GroupSettings(Settings):
@@ -20,6 +24,12 @@ class GroupSettings(Settings):
 
     rows: PositiveInt = 64
     tokens: PositiveInt = 16_384
+
+
+def for_reading(settings: GroupSettings, device: torch.device) -> GroupSettings:
+    """What an encoder is best given at once, within the settings."""
+    tokens = min(settings.tokens, CACHED) if device.type == "cpu" else settings.tokens
+    return GroupSettings(rows=settings.rows, tokens=tokens)
 
 
 def blocks(rows: Iterable[Item], size: int = WINDOW) -> Iterator[list[Item]]:

@@ -19,7 +19,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from regard.nn import CRF
 from regard.tasks import reading
-from regard.tasks.grouping import GroupSettings, blocks, in_groups
+from regard.tasks.grouping import GroupSettings, blocks, for_reading, in_groups
 from regard.tasks.reading import LongSettings
 from regard.tasks.tagging_reading import ENDLESS, Sentence, WordReading
 from regard.tasks.tagging_results import Tagged, tagged
@@ -97,7 +97,8 @@ class Tagging:
     def decided(self, works: list[Work]) -> list[Decided]:
         """The tags of every text, in order; those that hang on rounding decided alone."""
         settings = self.taking.settings
-        coming = iter(self.emissions([part for work in works for part in work.parts], settings))
+        together = for_reading(settings, self.device)
+        coming = iter(self.emissions([part for work in works for part in work.parts], together))
         lines = [self.line(work, [next(coming) for _ in work.windows]) for work in works]
         found = in_groups(lines, len, settings, self.best)
         return [self.alone(work) if one.margin < MARGIN else one for work, one in zip(works, found, strict=True)]
