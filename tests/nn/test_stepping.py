@@ -10,6 +10,7 @@ from regard.attention import record, watched
 from regard.models import Transformer, TransformerLanguage, TransformerSettings, Vocabulary
 from regard.models.language import LanguageSettings
 from regard.models.protocols import Decoder
+from regard.nn import stepping
 from regard.nn.lora import LoraSettings, adapt
 
 VOCABULARY = Vocabulary(23, 23)
@@ -73,10 +74,10 @@ def written(model: Decoder, source: Tensor, real: Tensor | None, steps: int = 4,
     return said
 
 
-def same_watched(model: Any, source: Tensor, real: Tensor | None) -> bool:
-    plain = written(model, source, real)
+def same_watched(model: Any, source: Tensor, real: Tensor | None, beams: int = 2) -> bool:
+    plain = written(model, source, real, beams=beams)
     with record(model, "*.weights") as seen:
-        slow = written(model, source, real)
+        slow = written(model, source, real, beams=beams)
     assert seen
     return all(torch.equal(a, b) for a, b in zip(plain, slow, strict=True))
 
@@ -143,3 +144,43 @@ def test_a_listener_that_comes_late_is_heard() -> None:
             model.step(pieces, state)
     assert len(seen) == 2
     assert not watched()
+
+
+@pytest.mark.parametrize("layout", ["halves", "pairs"])
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_turned_in_halves_or_pairs_whole_or_in_part_it_is_what_modules_turn(layout: str, share: float) -> None:
+    position = {"name": "rotary", "layout": layout, "share": share}
+    assert same_watched(language({**SMALL, "width": 32, "position": position}), SOURCE, None)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_single_row_shared_out_among_threads_is_watched_without_a_bit_of_change(
+    monkeypatch: pytest.MonkeyPatch, bias: bool
+) -> None:
+    monkeypatch.setattr(stepping, "WORTH_SHARING", 1)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    shared = {"attention": {"heads": 4, "bias": bias}, "feedforward": {"hidden": 20, "bias": bias}, "place": "pre"}
+    model = language({**SMALL, **shared})
+    assert same_watched(model, SOURCE[:1], None, beams=1)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+def test_what_is_shared_out_is_the_product(threads: int) -> None:
+    weight, x, bias = torch.randn(42, 5), torch.randn(1, 5), torch.randn(42)
+    for added in (bias, None):
+        found = stepping.shared_out(x, weight, added, threads)
+        torch.testing.assert_close(found, torch.nn.functional.linear(x, weight, added))
+
+
+def test_only_the_products_of_a_single_row_of_a_large_matrix_are_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[int] = []
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
+    monkeypatch.setattr(stepping, "shared_out", lambda x, weight, bias, threads: called.append(threads) or x)
+    large, small = torch.nn.Linear(1024, 1022, bias=False), torch.nn.Linear(8, 8)
+    with torch.no_grad(), stepping.Sharing():
+        small(torch.ones(1, 8))
+        large(torch.ones(2, 1024))
+        large.double()(torch.ones(1, 1024, dtype=torch.float64))
+        assert called == []
+        large.float()(torch.ones(1, 1024))
+    assert called == [2]

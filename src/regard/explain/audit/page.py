@@ -6,7 +6,7 @@ from html import escape
 
 from regard.errors import RequestError
 from regard.explain.audit.report import Audit, Trust
-from regard.explain.audit.tables import Table, how, safe, tables
+from regard.explain.audit.tables import Cell, Table, how, safe, tables
 
 TITLE = "Is attention an explanation for this model?"
 ANSWERS: dict[Trust, str] = {
@@ -87,7 +87,7 @@ def _section(table: Table) -> str:
     return f"<section><h2>{escape(table.title)}</h2>{told}<table><tr>{head}</tr>{rows}</table></section>\n"
 
 
-def _cell(value: str | float) -> str:
+def _cell(value: Cell) -> str:
     if not isinstance(value, float):
         return f"<td>{escape(str(value))}</td>"
     return f'<td><span class="bar" style="width:{min(max(value, 0.0), 1.0) * 8:.2f}rem"></span>{value:.1%}</td>'
@@ -99,5 +99,5 @@ def _aligned(table: Table) -> list[str]:
     return ["  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def _shown(value: str | float) -> str:
+def _shown(value: Cell) -> str:
     return f"{value:.1%}" if isinstance(value, float) else str(value)

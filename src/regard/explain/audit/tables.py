@@ -12,6 +12,9 @@ EXCHANGED = {"permuted": "shuffled", "uniform": "made even"}
 # Heads named in a table, those that are missed most first.
 MANY = 12
 
+# A share of one is a float, a count is not.
+Cell = str | int | float
+
 
 @dataclass(frozen=True)
 class Table:
@@ -20,7 +23,7 @@ class Table:
     title: str
     told: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[str | float, ...], ...]
+    rows: tuple[tuple[Cell, ...], ...]
 
 
 def tables(audit: Audit) -> Iterator[Table]:
@@ -100,7 +103,7 @@ def _leaning(audit: Audit) -> Iterator[Table]:
     yield Table("By distance", "Pieces between who asks and who is asked.", columns, _shares(leaning.distances))
 
 
-def _shares(shares: dict[str, Share]) -> tuple[tuple[str | float, ...], ...]:
+def _shares(shares: dict[str, Share]) -> tuple[tuple[Cell, ...], ...]:
     return tuple((name, share.weight, share.evenly) for name, share in shares.items())
 
 
