@@ -25,6 +25,8 @@ LARGEST = 4 * 2**20
 
 # How often dropout drops.
 Rate = Annotated[float, Field(ge=0, lt=1)]
+# How many layers stand on each other: more than anyone has trained would be built until memory ends.
+Layers = Annotated[int, Field(ge=1, le=10_000)]
 
 
 class Settings(BaseModel):

@@ -64,6 +64,11 @@ def called(given: Try, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
     return code, (out.buffer.getvalue() + complaint.buffer.getvalue()).decode("utf-8", "replace")
 
 
+def recipes(given: Try) -> str:
+    """The recipes it names, as they are now; the next try writes others."""
+    return "".join(f"{Path(word).read_text()}\n" for word in given.words if word.endswith("fuzzed.toml"))
+
+
 @tries(300, 10_000)
 def test_whatever_is_typed_gets_an_exit_code_and_no_traceback(
     count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -77,7 +82,7 @@ def test_whatever_is_typed_gets_an_exit_code_and_no_traceback(
             code, told = called(given, inside)
         codes[f"{given.kind}: {code}"] += 1
         if code not in (0, 1, 2) or "Traceback" in told:
-            failed.append(f"{number} {given.words!r:.300}\n{told[-1500:]}")
+            failed.append(f"{number} {given.words!r:.300}\n{recipes(given)}{told[-1500:]}")
             print(failed[-1], flush=True)
     print(dict(codes))
     assert not failed, f"{len(failed)} of {count}:\n" + "\n".join(failed[:40])

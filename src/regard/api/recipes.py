@@ -19,7 +19,7 @@ def read(given: Given, changes: Iterable[str] = ()) -> Recipe:
     values = override(given if isinstance(given, Mapping) else based(found(Path(given))), changes)
     if "task" not in values:
         raise ConfigError(f'{place + ": " if place else ""}no task is named; begin with task = "translation".')
-    if values["task"] not in TASKS:
+    if not isinstance(values["task"], str) or values["task"] not in TASKS:
         raise ConfigError(unknown("task", values["task"], TASKS))
     recipe: Recipe = TASKS[values["task"]].Recipe.read(values, place)
     return recipe

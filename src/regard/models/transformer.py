@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
-from pydantic import Field, PositiveInt
+from pydantic import Field
 from torch import Tensor, nn
 
 from regard.attention import (
@@ -18,7 +18,7 @@ from regard.attention import (
     MechanismSettings,
     Memory,
 )
-from regard.config import Part, make
+from regard.config import Layers, Part, make
 from regard.errors import ConfigError, unknown
 from regard.models.heads import CopyingPiece, NextPiece
 from regard.models.protocols import (
@@ -41,7 +41,7 @@ from regard.nn.stepping import Ordinary, fits, hidden, ordinary
 class StackSettings(BlockSettings):
     """A stack of blocks with its embeddings; one setting says where positions enter, wherever that is."""
 
-    layers: PositiveInt = 6
+    layers: Layers = 6
     position: Part = Part(name="sinusoidal")
     embedding: EmbeddingSettings = EmbeddingSettings()
     # None: after the last block where norms stand before, nowhere where they stand after.
@@ -53,7 +53,7 @@ class StackSettings(BlockSettings):
 class TransformerSettings(StackSettings):
     """An encoder-decoder; `tied` shares vectors between source, target and output, or target and output, or none."""
 
-    decoder_layers: PositiveInt | None = None
+    decoder_layers: Layers | None = None
     tied: Literal["all", "output", "none"] = "all"
     # last: every decoder block reads the last encoder block; layerwise: its own; joint: memory and target in one go.
     cross: Literal["last", "layerwise", "joint"] = "last"

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.attention import Tap
-from regard.config import Rate, Settings
+from regard.config import Layers, Rate, Settings
 from regard.errors import ConfigError
 from regard.nn.dropout import Dropout
 
@@ -18,7 +18,7 @@ class ConvolutionSettings(Settings):
     """How wide, how deep, and over how many positions each layer looks."""
 
     width: PositiveInt = 256
-    layers: PositiveInt = 4
+    layers: Layers = 4
     kernel: PositiveInt = 3
     dropout: Rate = 0.1
 

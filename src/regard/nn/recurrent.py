@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard.attention import Tap
-from regard.config import Rate, Settings
+from regard.config import Layers, Rate, Settings
 from regard.errors import ConfigError, ModelError
 from regard.nn.dropout import Dropout
 
@@ -23,7 +23,7 @@ class RecurrentSettings(Settings):
 
     cell: Literal["lstm", "gru"] = "lstm"
     width: PositiveInt = 512
-    layers: PositiveInt = 1
+    layers: Layers = 1
     both_ways: bool = False
     dropout: Rate = 0.1
 
