@@ -12,6 +12,7 @@ import transformers
 from tokenizers import models, normalizers, pre_tokenizers, processors
 
 import regard
+from regard.api.exporting import export
 from regard.api.importing import from_huggingface
 from regard.errors import ConfigError, RegardError
 
@@ -71,6 +72,15 @@ def test_an_imported_encoder_is_saved_and_loaded(bert: Path, tmp_path: Path) -> 
     loaded = regard.load(tmp_path / "bundle")
     assert [one.text for one in loaded.predict(LINES)] == [one.text for one in made.predict(LINES)]
     assert [one.status for one in made.predict(LINES)][2] == ("empty",)
+
+
+def test_an_imported_encoder_goes_back_to_where_it_came_from(bert: Path, tmp_path: Path) -> None:
+    made = from_huggingface(bert)
+    export(made, "huggingface", tmp_path / "out")
+    texts = ["the dog runs .", "the"]
+    there, here = made.predict(texts), from_huggingface(tmp_path / "out").predict(texts)
+    for one, other in zip(there, here, strict=True):
+        torch.testing.assert_close(torch.tensor(one.vector), torch.tensor(other.vector))
 
 
 def test_vectors_alone_are_those_in_company(bert: Path) -> None:

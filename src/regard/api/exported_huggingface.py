@@ -64,7 +64,8 @@ def _write_tokenizer(tokenizer: Tokenizing, folder: Path, longest: int, pipeline
 def _write_generation(pipeline: Pipeline, chosen: Choice, folder: Path) -> None:
     """How Transformers' own search comes nearest to ours."""
     search = getattr(pipeline.recipe, "search", None)
-    if search is None:
+    # An encoder alone writes nothing, whatever its recipe says of search.
+    if search is None or "bos_token_id" not in chosen.config:
         return
     special = {name: chosen.config[name] for name in ("bos_token_id", "eos_token_id", "pad_token_id")}
     start = chosen.config.get("decoder_start_token_id")

@@ -47,8 +47,9 @@ class SearchSettings(Settings):
     seed: int = 0
     # No sequence of this many pieces twice in one output; 0: any may be repeated.
     no_repeat: NonNegativeInt = 0
-    longest_factor: NonNegativeFloat = 2.0
-    longest_extra: PositiveInt = 20
+    # A model that never ends its text would write on to any limit.
+    longest_factor: Annotated[float, Field(ge=0, le=1000)] = 2.0
+    longest_extra: Annotated[int, Field(ge=1, le=1_000_000)] = 20
     # Log-probabilities of up to 20 pieces that differ by no more are not left to rounding, in proportion for more of
     # them (see `ties`).
     margin: PositiveFloat = 1e-4

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
+from pydantic import NonNegativeFloat
 from torch import Tensor, nn
 
 from regard.config import Part, Rate, Settings
@@ -16,12 +17,12 @@ class OptimizerSettings(Settings):
     """Which optimizer, how fast, and by what schedule."""
 
     name: str = "adam"
-    rate: float = 1e-3
+    rate: NonNegativeFloat = 1e-3
     schedule: Part = Part(name="inverse_root")
     first: Rate = 0.9
     second: Rate = 0.98
-    epsilon: float = 1e-9
-    decay: float = 0.0
+    epsilon: NonNegativeFloat = 1e-9
+    decay: NonNegativeFloat = 0.0
 
 
 def build(
