@@ -23,7 +23,7 @@ help:
 	@echo "make lint        ruff and mypy --strict"
 	@echo "make test-slow   the tests marked slow"
 	@echo "make soak        the tests marked soak"
-	@echo "make bench       every script in benchmarks/"
+	@echo "make bench       every script in benchmarks/; with other toolkits: make bench BENCH=--peers"
 	@echo "make wheel       dist/regard-*.whl"
 	@echo "make clean       remove what the targets above left behind, $(VENV) excepted"
 
@@ -47,8 +47,7 @@ soak: $(VENV)/.dev
 	$(BIN)/python -m pytest -m soak --timeout=7200 $(call none_marked,soak)
 
 bench: $(VENV)/.dev
-	@[ -n "$(wildcard benchmarks/*.py)" ] || echo "There is no script in benchmarks/ yet: nothing was run."
-	@set -e; for script in $(sort $(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script; done
+	$(BIN)/python benchmarks/run.py $(BENCH)
 
 wheel: $(VENV)/.dev
 	rm -rf build

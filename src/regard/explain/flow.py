@@ -7,8 +7,6 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from pydantic import PositiveInt
-from scipy.sparse import csr_array  # type: ignore[import-untyped]
-from scipy.sparse.csgraph import maximum_flow  # type: ignore[import-untyped]
 from torch import Tensor
 
 from regard.config import Settings
@@ -58,6 +56,10 @@ class Graph:
 
     def flows(self, outputs: int) -> Float[np.ndarray, "O S"]:
         """The greatest flow from each of the last outputs to each input."""
+        # Loading it takes a tenth of the start of every command, and few ask for flow.
+        from scipy.sparse import csr_array  # type: ignore[import-untyped]
+        from scipy.sparse.csgraph import maximum_flow  # type: ignore[import-untyped]
+
         above, below, shares = (np.array(column) for column in zip(*self.links, strict=True))
         whole = np.minimum(np.rint(shares * SCALE), SCALE).astype(np.int32)
         graph = csr_array((whole, (above, below)), shape=(self.nodes, self.nodes))

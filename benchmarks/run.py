@@ -1,0 +1,92 @@
+"""Every benchmark by one command, each with what it needs; what lacks its model or its data says so and is passed over.
+
+python benchmarks/run.py [--data data] [--runs runs] [--peers] [NAME...]
+
+DATA holds the corpora under the names the recipes give them, RUNS what the recipes trained (`regard train
+recipes/multi30k-en-de.toml --out runs/en-de`). With --peers, other toolkits are installed in `.peers`, each in an
+environment of its own, and measured beside ours; that takes gigabytes and the better part of an hour.
+"""
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+MODEL, TEST = "{runs}/en-de", "{data}/multi30k/test_2016_flickr.en"
+
+# A script with its words; paths in braces have to be there.
+BENCHMARKS: dict[str, tuple[str, ...]] = {
+    "kernels": (),
+    "attention_memory": (),
+    "dropout": (),
+    "norms": (),
+    "loss": (),
+    "recurrent": (),
+    "stepping": (),
+    "taps": (),
+    "scale": (),
+    "preparing": (),
+    "length": ("--bundle", MODEL, "--sources", TEST),
+    "cost": (MODEL, "--recipe", "recipes/multi30k-en-de.toml", "--root", "{data}"),
+    "training": ("--data", "{data}/multi30k"),
+    "engines": (MODEL, TEST, "200"),
+    "company": (MODEL, TEST),
+    "serving": (MODEL, TEST, "300"),
+    "explaining": (MODEL, TEST),
+    "faithfulness": (MODEL, TEST, "20"),
+    "alignment": ("regard-demo/en-de",),
+    "generation": ("{data}/smollm2",),
+    "understanding": (
+        "{runs}/sst2-minilm",
+        "{data}/sst2/dev.tsv",
+        "{runs}/conll-minilm",
+        "{data}/conll2003/test.txt",
+    ),
+}
+PEERS: dict[str, tuple[str, ...]] = {
+    "peers/environments": (),
+    "peers/training": ("--data", "{data}/multi30k"),
+    "peers/decoding": (MODEL, TEST, "200", "--references", "{data}/multi30k/test_2016_flickr.de"),
+}
+
+
+def missing(words: tuple[str, ...], places: dict[str, str]) -> Iterator[str]:
+    """What a benchmark needs and is not there."""
+    for word in words:
+        path = word.format(**places)
+        if "/" in word and not Path(path).exists():
+            yield path
+
+
+def run(name: str, words: tuple[str, ...], places: dict[str, str]) -> bool:
+    """Whether it went well, or was passed over."""
+    print(f"== {name}", flush=True)
+    if lacking := list(missing(words, places)):
+        print(f"Not run: there is no {', no '.join(lacking)}.", flush=True)
+        return True
+    command = [sys.executable, str(FOLDER / f"{name}.py"), *(word.format(**places) for word in words)]
+    return subprocess.run(command, check=False).returncode == 0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="these alone")
+    parser.add_argument("--data", default="data")
+    parser.add_argument("--runs", default="runs")
+    parser.add_argument("--peers", action="store_true")
+    asked = parser.parse_args()
+    known = BENCHMARKS | PEERS
+    for name in asked.names:
+        if name not in known:
+            parser.error(f"no benchmark {name!r}; there are {', '.join(known)}")
+    names = asked.names or [*BENCHMARKS, *(PEERS if asked.peers else ())]
+    places = {"data": asked.data, "runs": asked.runs}
+    failed = [name for name in names if not run(name, known[name], places)]
+    if failed:
+        sys.exit(f"Failed: {', '.join(failed)}.")
+
+
+if __name__ == "__main__":
+    main()
