@@ -70,9 +70,11 @@ PARTS = {"train": "train", "valid": "val"}
 
 
 def regard(size: str, data: Path, folder: Path) -> Iterator[int]:
-    """The whole of `regard train`: its data, its loop, its model."""
+    """The whole of `regard train`: its data, its loop, its model, and memory kept as the command keeps it."""
     from regard.api import Training, read
+    from regard.train.allocation import keep_freed
 
+    keep_freed()
     training = Training(read(recipe(data, size)), folder / "timed", resume=True)
     for step in training.steps():
         yield step.count

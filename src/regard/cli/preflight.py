@@ -22,10 +22,15 @@ def preflight(recipe: RecipeName, changes: Changes, extensions: Extensions, as_j
     """
     from regard.api import read
     from regard.api.preflight import preflight as examine
+    from regard.train.allocation import keep_freed
 
     join(extensions)
     with waiting("Reading the recipe") as tell:
-        report = examine(read(recipe, changes), tell)
+        settings = read(recipe, changes)
+        # Its rate is to be that of `regard train`.
+        if settings.train.keep_memory:
+            keep_freed()
+        report = examine(settings, tell)
     failed = any(finding.level == "error" for finding in report.findings)
     if as_json:
         printed(report.plain())

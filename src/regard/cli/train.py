@@ -79,8 +79,11 @@ def _trained(
     """Make the run here, and say what came of it."""
     from regard.api import Training
     from regard.cli.progress import watcher
+    from regard.train.allocation import keep_freed
     from regard.train.distributed import leading
 
+    if settings.train.keep_memory:
+        keep_freed()
     watching = watcher(as_json, settings.train, stop) if leading() else Silent()
     training = Training(settings, folder, resume, watching.note, len(os.sched_getaffinity(0)))
     again = typed("train", folder, *_extended(extensions), *_among(training.team.size))

@@ -44,6 +44,8 @@ class FitSettings(Settings):
     sharded: bool = False
     # Whether layers keep only their inputs for backward and are computed twice: less memory for more work.
     recompute: bool = False
+    # Whether the command lets its process keep the memory that each update frees and the next asks for (glibc only).
+    keep_memory: bool = True
     # Seconds a process waits for the others at one step before it gives up.
     timeout: PositiveFloat = 600.0
 
