@@ -3,8 +3,9 @@
 python benchmarks/training.py --data FOLDER [--size tiny|base] [--updates 30] [--rounds 2] [--only NAME]...
 
 Every entry runs in a process of its own, by turns; figures of one run compare, figures of different runs do not.
-`plain` is a hand-written loop on torch's own modules; `tamed` is that with glibc told to keep freed memory; `marian`
-is Transformers' class with that loop, `x_transformers` that library's, if it is installed (pip install x-transformers).
+`returning` is `regard` with `train.keep_memory = false`; `plain` is a hand-written loop on torch's own modules; `tamed`
+is that with glibc told to keep freed memory; `marian` is Transformers' class with that loop, `x_transformers` that
+library's, if it is installed (pip install x-transformers).
 Utilisation: 6 x parameters touched x tokens (embeddings not, the output projection counted) over torch's GEMM rate.
 """
 
@@ -70,11 +71,17 @@ PARTS = {"train": "train", "valid": "val"}
 
 
 def regard(size: str, data: Path, folder: Path) -> Iterator[int]:
-    """The whole of `regard train`: its data, its loop, its model, and memory kept as the command keeps it."""
-    from regard.api import Training, read
+    """The whole of `regard train`, freed memory kept as the command keeps it."""
     from regard.train.allocation import keep_freed
 
     keep_freed()
+    return returning(size, data, folder)
+
+
+def returning(size: str, data: Path, folder: Path) -> Iterator[int]:
+    """The data, the loop and the model of `regard train`; freed memory goes back to the system."""
+    from regard.api import Training, read
+
     training = Training(read(recipe(data, size)), folder / "timed", resume=True)
     for step in training.steps():
         yield step.count
@@ -178,6 +185,7 @@ def x_transformers(size: str, data: Path, folder: Path) -> Iterator[int]:
 
 RUNNERS: dict[str, Callable[[str, Path, Path], Iterator[int]]] = {
     "regard": regard,
+    "returning": returning,
     "plain": plain,
     "tamed": plain,
     "marian": marian,
