@@ -14,13 +14,12 @@ Outcome = TypeVar("Outcome")
 
 # How many rows are taken in before any is given out: enough to batch by length, little enough for any file.
 WINDOW = 2048
-# An encoder's states of so many pieces stay in a processor's caches from one layer to the next; more are slower, not
-# faster, and padded more (benchmarks/understanding.py).
-CACHED = 1024
+# An encoder on a processor reads texts faster so many pieces at a time than more, which are padded more.
+AT_ONCE = 1024
 
 
 class GroupSettings(Settings):
-    """The most rows of a batch, and the most padded pieces."""
+    """The most rows of a batch, and the most padded pieces; what only reads may take fewer where that is faster."""
 
     rows: PositiveInt = 64
     tokens: PositiveInt = 16_384
@@ -28,7 +27,7 @@ class GroupSettings(Settings):
 
 def for_reading(settings: GroupSettings, device: torch.device) -> GroupSettings:
     """What an encoder is best given at once, within the settings."""
-    tokens = min(settings.tokens, CACHED) if device.type == "cpu" else settings.tokens
+    tokens = min(settings.tokens, AT_ONCE) if device.type == "cpu" else settings.tokens
     return GroupSettings(rows=settings.rows, tokens=tokens)
 
 
