@@ -57,11 +57,9 @@ def regard(folder: Path) -> Write:
     return write
 
 
-def unshared(folder: Path) -> Write:
-    """Ours, every product of a single row on one thread."""
-    from regard.nn import stepping
-
-    stepping.WORTH_SHARING = sys.maxsize
+def plain(folder: Path) -> Write:
+    """Ours without its kernels."""
+    os.environ["REGARD_NATIVE"] = "0"
     return regard(folder)
 
 
@@ -130,7 +128,7 @@ def genai(folder: Path) -> Write:
 
 KINDS: dict[str, Callable[[Path], Write]] = {
     "regard": regard,
-    "unshared": unshared,
+    "plain": plain,
     "transformers": transformers,
     "ctranslate2": ctranslate2,
     "llama_cpp": llama_cpp,
@@ -178,7 +176,7 @@ def prepared(
     """Name, precision, interpreter, kind and folder of each contender; what is not there yet is made."""
     yield "regard", FULL, sys.executable, "regard", bundle
     if THREADS > 1:
-        yield "regard, rows unshared", FULL, sys.executable, "unshared", bundle
+        yield "regard without its kernels", FULL, sys.executable, "plain", bundle
     for target, *more in (("huggingface",), ("ctranslate2",), ("ctranslate2", "--quantize", "int8")):
         folder = work / "-".join([target, *more[1:]])
         if not folder.exists():

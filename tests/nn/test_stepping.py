@@ -10,8 +10,12 @@ from regard.attention import record, watched
 from regard.models import Transformer, TransformerLanguage, TransformerSettings, Vocabulary
 from regard.models.language import LanguageSettings
 from regard.models.protocols import Decoder
-from regard.nn import stepping
+from regard.models.transformer import Stack
+from regard.nn import native, plans
+from regard.nn.compiled import Compiled
 from regard.nn.lora import LoraSettings, adapt
+from regard.nn.native import building
+from regard.nn.stepping import Ordinary
 
 VOCABULARY = Vocabulary(23, 23)
 SOURCE = torch.tensor([[3, 4, 5, 6, 7], [7, 8, 9, 0, 0], [4, 4, 4, 4, 0]])
@@ -82,40 +86,53 @@ def same_watched(model: Any, source: Tensor, real: Tensor | None, beams: int = 2
     return all(torch.equal(a, b) for a, b in zip(plain, slow, strict=True))
 
 
+@pytest.fixture(params=["kernels", "torch"])
+def by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> type:
+    """Who takes the steps: the kernels, or torch on a machine without a compiler."""
+    if request.param == "torch":
+        monkeypatch.setattr(building, "library", lambda: None)
+        return Ordinary
+    assert native.ready(), "these tests want a C++ compiler"
+    return Compiled
+
+
+@torch.no_grad()
+def plan(stack: Stack) -> Any:
+    known = plans.known(stack, list(stack.each()), stack.norm)
+    return known and known.plan
+
+
 @pytest.mark.parametrize("real", [REAL, None], ids=["padded", "whole"])
 @pytest.mark.parametrize("name", ORDINARY)
-def test_an_ordinary_decoder_steps_as_its_modules_do(name: str, real: Tensor | None) -> None:
+def test_an_ordinary_decoder_steps_as_its_modules_do(by: type, name: str, real: Tensor | None) -> None:
     model = translator(ORDINARY[name])
-    with torch.no_grad():
-        assert model.start(SOURCE, real).state.shared.ordinary is not None
+    assert type(plan(model.decoder)) is by
     assert same_watched(model, SOURCE, real)
 
 
 @pytest.mark.parametrize("name", OTHER)
-def test_what_is_out_of_the_ordinary_is_left_to_its_modules(name: str) -> None:
+def test_what_is_out_of_the_ordinary_is_left_to_its_modules(by: type, name: str) -> None:
     model = translator(OTHER[name])
-    with torch.no_grad():
-        assert model.start(SOURCE, REAL).state.shared.ordinary is None
+    odd = name not in ("copying", "jointly")
+    assert (plan(model.decoder) is None) == odd
     assert same_watched(model, SOURCE, REAL)
 
 
 @pytest.mark.parametrize("name", ["the paper", "norm before", "turned, grouped, rms", "gated, without biases"])
 @pytest.mark.parametrize("real", [REAL, None], ids=["padded", "whole"])
-def test_a_language_model_steps_as_its_modules_do(name: str, real: Tensor | None) -> None:
+def test_a_language_model_steps_as_its_modules_do(by: type, name: str, real: Tensor | None) -> None:
     model = language(ORDINARY[name])
-    with torch.no_grad():
-        assert model.start(SOURCE[:, :1]).state.shared is not None
+    assert type(plan(model.decoder)) is by
     assert same_watched(model, SOURCE, real)
 
 
-def test_while_training_or_with_gradients_modules_step() -> None:
-    model = translator({})
-    assert model.start(SOURCE, REAL).state.shared.ordinary is None
-    with torch.no_grad():
-        assert model.train().start(SOURCE, REAL).state.shared.ordinary is None
+def test_while_training_or_with_gradients_modules_step(by: type) -> None:
+    model = translator({}).decoder
+    assert plans.known(model, list(model.each()), model.norm) is None
+    assert plan(model.train()) is None
 
 
-def test_a_hook_is_not_passed_by() -> None:
+def test_a_hook_is_not_passed_by(by: type) -> None:
     model, called = translator({}), []
     handle = model.decoder.blocks[1].feedforward.register_forward_hook(lambda *_: called.append(1))
     written(model, SOURCE, REAL)
@@ -126,61 +143,109 @@ def test_a_hook_is_not_passed_by() -> None:
     assert not called
 
 
-def test_an_adapted_model_keeps_its_adapters() -> None:
+def test_an_adapted_model_keeps_its_adapters(by: type) -> None:
     model = translator({})
     adapt(model, LoraSettings(rank=2))
-    model.eval()
-    with torch.no_grad():
-        assert model.start(SOURCE, REAL).state.shared.ordinary is None
+    assert plan(model.eval().decoder) is None
 
 
-def test_a_listener_that_comes_late_is_heard() -> None:
+def test_a_listener_that_comes_late_is_heard(by: type) -> None:
     model = translator({})
     with torch.no_grad():
         state, pieces = model.start(SOURCE, REAL)
         _, state = model.step(pieces, state)
         with record(model, "*.cross.mechanism.weights") as seen:
             assert watched()
-            model.step(pieces, state)
+            slow, _ = model.step(pieces, state)
+        fast, _ = model.step(pieces, state)
     assert len(seen) == 2
     assert not watched()
+    assert torch.equal(slow, fast)
+
+
+def test_a_listener_that_leaves_early_changes_nothing(by: type) -> None:
+    model = translator(ORDINARY["turned, grouped, rms"])
+    with torch.no_grad():
+        state, pieces = model.start(SOURCE, REAL)
+        with record(model, "*.weights"):
+            _, watched_state = model.step(pieces, state)
+        _, state = model.step(pieces, state)
+        assert torch.equal(model.step(pieces, watched_state)[0], model.step(pieces, state)[0])
 
 
 @pytest.mark.parametrize("layout", ["halves", "pairs"])
 @pytest.mark.parametrize("share", [1.0, 0.5])
-def test_turned_in_halves_or_pairs_whole_or_in_part_it_is_what_modules_turn(layout: str, share: float) -> None:
+def test_turned_in_halves_or_pairs_whole_or_in_part_it_is_what_modules_turn(
+    by: type, layout: str, share: float
+) -> None:
     position = {"name": "rotary", "layout": layout, "share": share}
     assert same_watched(language({**SMALL, "width": 32, "position": position}), SOURCE, None)
 
 
-@pytest.mark.parametrize("bias", [True, False])
-def test_a_single_row_shared_out_among_threads_is_watched_without_a_bit_of_change(
-    monkeypatch: pytest.MonkeyPatch, bias: bool
-) -> None:
-    monkeypatch.setattr(stepping, "WORTH_SHARING", 1)
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
-    shared = {"attention": {"heads": 4, "bias": bias}, "feedforward": {"hidden": 20, "bias": bias}, "place": "pre"}
-    model = language({**SMALL, **shared})
-    assert same_watched(model, SOURCE[:1], None, beams=1)
+def test_two_may_go_on_from_one_state(by: type) -> None:
+    model = translator({"place": "pre"})
+    with torch.no_grad():
+        state, pieces = model.start(SOURCE, REAL)
+        for _ in range(3):
+            _, state = model.step(pieces, state)
+        first, one = model.step(pieces, state)
+        _, other = model.step(pieces + 3, state)
+        again, _ = model.step(pieces, state)
+        assert torch.equal(first, again)
+        alone = model.step(pieces, one)[0]
+        model.step(pieces, other)
+        assert torch.equal(alone, model.step(pieces, one)[0])
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3, 7])
-def test_what_is_shared_out_is_the_product(threads: int) -> None:
-    weight, x, bias = torch.randn(42, 5), torch.randn(1, 5), torch.randn(42)
-    for added in (bias, None):
-        found = stepping.shared_out(x, weight, added, threads)
-        torch.testing.assert_close(found, torch.nn.functional.linear(x, weight, added))
+def test_parameters_that_change_are_seen(by: type) -> None:
+    model = translator({})
+    before = written(model, SOURCE, REAL)
+    with torch.no_grad():
+        model.decoder.blocks[0].feedforward.inner.weight.data.mul_(1.5)
+        model.output.readout.weight.data.add_(0.01)
+    after = written(model, SOURCE, REAL)
+    assert not any(torch.equal(a, b) for a, b in zip(before, after, strict=True))
+    assert same_watched(model, SOURCE, REAL)
 
 
-def test_only_the_products_of_a_single_row_of_a_large_matrix_are_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    called: list[int] = []
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
-    monkeypatch.setattr(stepping, "shared_out", lambda x, weight, bias, threads: called.append(threads) or x)
-    large, small = torch.nn.Linear(1024, 1022, bias=False), torch.nn.Linear(8, 8)
-    with torch.no_grad(), stepping.Sharing():
-        small(torch.ones(1, 8))
-        large(torch.ones(2, 1024))
-        large.double()(torch.ones(1, 1024, dtype=torch.float64))
-        assert called == []
-        large.float()(torch.ones(1, 1024))
-    assert called == [2]
+def test_in_double_precision_modules_and_torch_do_it() -> None:
+    model = translator({}).double()
+    assert type(plan(model.decoder)) is Ordinary
+    assert same_watched(model, SOURCE, REAL)
+
+
+@pytest.mark.parametrize("name", [name for name in ORDINARY if name != "narrow vectors"])
+def test_kernels_give_a_text_the_same_bits_alone_and_in_company(name: str) -> None:
+    model = translator(ORDINARY[name])
+    together = written(model, SOURCE, REAL)
+    for row in range(len(SOURCE)):
+        alone = written(model, SOURCE[row : row + 1, : int(REAL[row].sum())], None)
+        for all_rows, own in zip(together, alone, strict=True):
+            beams = len(own)
+            assert torch.equal(all_rows[row * beams : (row + 1) * beams], own)
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_kernels_and_torch_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = translator(ORDINARY[name])
+    ours = written(model, SOURCE, REAL)
+    whole = model(SOURCE, SOURCE, REAL).hidden.detach()
+    with torch.no_grad():
+        size = float(whole.abs().max())
+        torch.testing.assert_close(model(SOURCE, SOURCE, REAL).hidden / size, whole / size, atol=1e-5, rtol=0)
+    monkeypatch.setattr(building, "library", lambda: None)
+    for a, b in zip(ours, written(translator(ORDINARY[name]), SOURCE, REAL), strict=True):
+        torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("rows", [1, 5, 40])
+def test_threads_change_no_bit(threads: int, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    wide = {"width": 256, "layers": 2, "attention": {"heads": 8}, "feedforward": {"hidden": 1024}, "place": "pre"}
+    model = Transformer(TransformerSettings.read(wide), VOCABULARY).eval()
+    source = torch.randint(3, 23, (rows, 6))
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    alone = written(model, source, None, beams=1)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    assert all(torch.equal(a, b) for a, b in zip(alone, written(model, source, None, beams=1), strict=True))

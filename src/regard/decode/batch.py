@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from regard.decode.blocks import allowed, pairs
+from regard.decode.blocks import pairs
 from regard.decode.candidates import Step
 from regard.decode.canonical import Canonical
 from regard.decode.coverage import Coverage, Looking
@@ -106,7 +106,7 @@ class Batch:
             for one in (one for following in alive for one in following.live):
                 one.coverage = penalties[one.row]
         blocked = [pair for each in alive if each.sought.blocks for pair in pairs(each.live, each.sought.blocks)]
-        return Step(said_RV, allowed(said_RV, self.banned, blocked, self.model.vocabulary.end), self._count(alive))
+        return Step(said_RV, self._count(alive), self.banned, blocked, self.model.vocabulary.end)
 
     def _count(self, alive: Sequence[Following]) -> int:
         """How many pieces of a row can matter: a beam of them, one to see the edge, the end, and all that is treated

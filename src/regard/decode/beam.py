@@ -82,10 +82,10 @@ class Beam:
         """The best candidates that end, and the best that go on."""
         end, chosen = self.sought.end, self.sought.chosen(pool, count) if pool.candidates else []
         ending = [each for each in chosen if each.piece == end]
-        going = pool.filtered(lambda each: each.piece != end)
-        if not ending or not going.candidates:
+        if not ending:
             return chosen
-        return ending + self.sought.chosen(going, count)
+        going = pool.filtered(lambda each: each.piece != end)
+        return ending + self.sought.chosen(going, count) if going.candidates else chosen
 
 
 def _of_bank(pool: Pool, bank: Callable[[Candidate], int], number: int, low: float) -> list[Candidate]:

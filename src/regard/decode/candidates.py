@@ -1,17 +1,22 @@
 """What one step of the batch offers each hypothesis, without a loop over the vocabulary."""
 
 from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
 from operator import attrgetter
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from regard.decode.blocks import allowed
 from regard.decode.hypotheses import Candidate, Live
 from regard.decode.ties import Pool
 from regard.errors import ModelError
+from regard.nn import native
 
 BLOCK = 64
+# So many are kept in order one by one.
+FEW = 64
 
 
 def top(scores: Float[Tensor, "R V"], count: int) -> tuple[Float[Tensor, "R K"], Int[Tensor, "R K"]]:
@@ -20,6 +25,9 @@ def top(scores: Float[Tensor, "R V"], count: int) -> tuple[Float[Tensor, "R K"],
     They lie in the `count` blocks with the highest peaks, so only those are sorted: a few times faster than torch's.
     """
     rows, size = scores.shape
+    if count <= FEW and count < size and native.serves(scores):
+        values_RK, pieces_RK, broken = native.top(scores, count)
+        return (values_RK, pieces_RK) if broken < 0 else _checked(*scores.topk(count))
     blocks = size // BLOCK
     if count >= blocks:
         return _checked(*scores.topk(min(count, size)))
@@ -46,14 +54,43 @@ def _checked(values: Float[Tensor, "R K"], pieces: Int[Tensor, "R K"]) -> tuple[
 
 
 class Step:
-    """One step: what the model said, and what of it may be chosen."""
+    """One step: what the model said, and what of it may be chosen.
 
-    def __init__(self, said: Float[Tensor, "R V"], allowed: Float[Tensor, "R V"], count: int) -> None:
-        self.said, self.allowed = said, allowed
-        values_RK, pieces_RK = top(allowed, count)
-        self.complete = values_RK.shape[1] == allowed.shape[1]
-        self.values: list[list[float]] = values_RK.tolist()
-        self.pieces: list[list[int]] = pieces_RK.tolist()
+    `banned` pieces may never be, of each row those of its pairs in `blocked`; where that is everything, a text may end.
+    """
+
+    def __init__(
+        self,
+        said: Float[Tensor, "R V"],
+        count: int,
+        banned: Sequence[int] = (),
+        blocked: Sequence[tuple[int, int]] = (),
+        end: int = 0,
+    ) -> None:
+        self.said, self._given = said, (banned, blocked, end)
+        self.values: list[list[float]]
+        self.pieces: list[list[int]]
+        # A few more than wanted are found as fast, and spare a copy of everything said.
+        spare = len(banned) if not blocked and len(banned) <= count and count + len(banned) < said.shape[1] else 0
+        values_RK, pieces_RK = top(said if spare else self.allowed, count + spare)
+        self.complete = values_RK.shape[1] == said.shape[1]
+        self.values, self.pieces = values_RK.tolist(), pieces_RK.tolist()
+        if spare:
+            self._drop(frozenset(banned), count)
+
+    @cached_property
+    def allowed(self) -> Float[Tensor, "R V"]:
+        """The scores with -infinity at what may not be chosen."""
+        return allowed(self.said, *self._given)
+
+    def _drop(self, banned: frozenset[int], count: int) -> None:
+        for row, pieces in enumerate(self.pieces):
+            if not banned.isdisjoint(pieces):
+                kept = [
+                    (value, piece) for value, piece in zip(self.values[row], pieces, strict=True) if piece not in banned
+                ]
+                self.values[row], self.pieces[row] = [value for value, _ in kept], [piece for _, piece in kept]
+            del self.values[row][count:], self.pieces[row][count:]
 
     def pool(
         self,

@@ -17,6 +17,8 @@ from regard.decode.lengths import LENGTHS, Length
 from regard.errors import RegardError, unknown
 
 Share = Annotated[float, Field(gt=0, le=1)]
+# Followed at once for each source: more would only ever end with memory or patience.
+Hypotheses = Annotated[int, Field(ge=1, le=1000)]
 
 
 class SearchSettings(Settings):
@@ -27,9 +29,9 @@ class SearchSettings(Settings):
     """
 
     method: str = "beam"
-    beams: PositiveInt = 5
+    beams: Hypotheses = 5
     # How many outputs each source gets; for sampling, how many samples are drawn.
-    best: PositiveInt = 1
+    best: Hypotheses = 1
     length: Part = Part(name="average")
     # Weight of the coverage penalty (Wu et al. 2016, eq. 14); needs a model whose attention can be looked at.
     coverage: NonNegativeFloat = 0.0

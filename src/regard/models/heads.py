@@ -11,6 +11,7 @@ from regard.attention.copying import Chosen
 from regard.config import Settings
 from regard.errors import ModelError
 from regard.models.protocols import Decoded
+from regard.nn import native
 from regard.nn.crf import CRF
 from regard.nn.dropout import Dropout
 from regard.nn.embeddings import Embedding, Readout
@@ -34,7 +35,8 @@ class NextPiece(nn.Module):
         self.readout = Readout(width, vocabulary, tied, bias)
 
     def log_probabilities(self, decoded: Decoded) -> Float[Tensor, "B T V"]:
-        return self.readout(decoded.hidden).log_softmax(-1)
+        logits_BTV = self.readout(decoded.hidden)
+        return native.log_softmax(logits_BTV) if native.serves(logits_BTV) else logits_BTV.log_softmax(-1)
 
     def loss(self, decoded: Decoded, targets: Int[Tensor, "B T"], smoothing: float = 0.0, ignore: int = IGNORE) -> Loss:
         hidden_ND = self.readout.reduced(decoded.hidden).flatten(0, 1)

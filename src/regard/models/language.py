@@ -1,6 +1,5 @@
 """Language models: what follows a text, by a Transformer that only looks back or by a recurrent stack."""
 
-from contextlib import nullcontext
 from typing import NamedTuple
 
 import torch
@@ -13,11 +12,12 @@ from regard.errors import ConfigError, ModelError
 from regard.models.heads import NextPiece
 from regard.models.protocols import Decoded, Start, State, Vocabulary, check_pieces, if_ragged
 from regard.models.transformer import Stack, StackSettings, placed_outside, refuse_length
+from regard.nn import plans
 from regard.nn.blocks import Depth, Past, Scene
 from regard.nn.dropout import Dropout
 from regard.nn.embeddings import Embedding, EmbeddingSettings
+from regard.nn.plans import Going
 from regard.nn.recurrent import Carry, Recurrent, RecurrentSettings
-from regard.nn.stepping import Ordinary, Sharing, fits, ordinary
 
 NOWHERE = Part(name="none")
 
@@ -33,7 +33,7 @@ class Generated(NamedTuple):
     """What a hypothesis has of its own: where its next piece stands, and what each block keeps of it."""
 
     at: Int[Tensor, "R 1"] | int
-    pasts: tuple[Past, ...] | None
+    pasts: tuple[Past, ...] | Going | None
 
 
 class TransformerLanguage(nn.Module):
@@ -61,35 +61,31 @@ class TransformerLanguage(nn.Module):
         real = if_ragged(real)
         last_B, first_B = last_pieces(source, real, self.vocabulary.begin)
         if source.shape[1] == 1:
-            return Start(State(self._ordinary(), Generated(0, None)), first_B)
+            return Start(State(None, Generated(0, None)), first_B)
         before = None if real is None else real[:, 1:]
         pasts = self._decode(source[:, :-1], before, range(source.shape[1] - 1), None)[1]
         at = source.shape[1] - 1 if real is None else last_B[:, None]
-        return Start(State(self._ordinary(), Generated(at, pasts)), first_B)
+        return Start(State(None, Generated(at, pasts)), first_B)
 
     def step(self, pieces: Int[Tensor, " R"], state: State) -> tuple[Float[Tensor, "R V"], State]:
         own: Generated = state.own
+        if (whole := plans.stepped(pieces, own.pasts)) is not None:
+            return whole[0], State(None, Generated(own.at + 1, whole[1]))
         at = range(own.at, own.at + 1) if isinstance(own.at, int) else own.at
-        sharing = Sharing() if len(pieces) == 1 else nullcontext()
-        if state.shared is not None and isinstance(at, range) and fits(own.pasts):
-            hidden_RD, pasts = state.shared.step(self.embedding(pieces[:, None], at)[:, 0], at, own.pasts)
-            decoded = Decoded(hidden_RD[:, None])
-        else:
-            with sharing:
-                decoded, pasts = self._decode(pieces[:, None], None, at, own.pasts)
-        with sharing:
-            said_RV = self.output.log_probabilities(decoded)[:, 0]
-        return said_RV, State(state.shared, Generated(own.at + 1, pasts))
-
-    def _ordinary(self) -> Ordinary | None:
-        return ordinary(list(self.decoder.each()), self.decoder.norm, sharing=True)
+        decoded, pasts = self._decode(pieces[:, None], None, at, own.pasts)
+        plans.ended(pasts, self.embedding, self.output.readout)
+        return self.output.log_probabilities(decoded)[:, 0], State(None, Generated(own.at + 1, pasts))
 
     def _decode(
-        self, pieces: Int[Tensor, "R T"], real: Bool[Tensor, "R T"] | None, at: At, pasts: tuple[Past, ...] | None
-    ) -> tuple[Decoded, tuple[Past, ...]]:
+        self,
+        pieces: Int[Tensor, "R T"],
+        real: Bool[Tensor, "R T"] | None,
+        at: At,
+        pasts: tuple[Past, ...] | Going | None,
+    ) -> tuple[Decoded, tuple[Past, ...] | Going | None]:
         scene = Scene(real, at, LOOK_AHEAD)
-        outputs, pasts = self.decoder(self.embedding(pieces, at), scene, pasts)
-        return Decoded(outputs[-1]), pasts
+        states, pasts = self.decoder(self.embedding(pieces, at), scene, pasts)
+        return Decoded(states), pasts
 
 
 class RecurrentLanguageSettings(RecurrentSettings):

@@ -1,7 +1,7 @@
 """The Transformer: encoder, decoder and both, as in the paper (Vaswani et al. 2017) and as practised since."""
 
-from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -17,6 +17,7 @@ from regard.attention import (
     HeadsSettings,
     MechanismSettings,
     Memory,
+    watched,
 )
 from regard.config import Layers, Part, make
 from regard.errors import ConfigError, unknown
@@ -32,10 +33,11 @@ from regard.models.protocols import (
     if_ragged,
     repeated,
 )
+from regard.nn import plans
 from regard.nn.blocks import Block, BlockSettings, Depth, Past, Scene
 from regard.nn.embeddings import Embedding, EmbeddingSettings
 from regard.nn.norms import NORMS
-from regard.nn.stepping import Ordinary, fits, hidden, ordinary
+from regard.nn.plans import Going
 
 
 class StackSettings(BlockSettings):
@@ -84,10 +86,48 @@ class Stack(nn.Module):
         self,
         x: Float[Tensor, "R T D"],
         scene: Scene,
+        pasts: Any = None,
+        sources: tuple[Memory, ...] | None = None,
+    ) -> tuple[Float[Tensor, "R T D"], tuple[Past, ...] | Going | None]:
+        """The last block's output, normed, and what the next step begins with, such as it was given in `pasts`."""
+        by_modules = pasts is None or isinstance(pasts, tuple)
+        plan, unseen = self._plan() if by_modules else (pasts.plan, not watched())
+        made = plan.run(x, scene, pasts, sources) if plan is not None and unseen else None
+        if made is not None:
+            return made
+        with plans.company(plan):
+            outputs, kept = self.through(x, scene, pasts if by_modules else pasts.pasts(), sources)
+        return outputs[-1], kept
+
+    def every(self, x: Float[Tensor, "R T D"], scene: Scene) -> list[Float[Tensor, "R T D"]]:
+        """The outputs of all blocks, the last one normed."""
+        with plans.company(self._plan()[0]):
+            return self.through(x, scene)[0]
+
+    def remember(
+        self, states: Sequence[Float[Tensor, "B S D"]], real: Bool[Tensor, "B S"] | None
+    ) -> tuple[Memory, ...]:
+        """A source as each block will attend to it."""
+        plan, unseen = self._plan()
+        made = plan.remember(states, real) if plan is not None and unseen else None
+        if made is not None:
+            return made
+        with plans.company(plan):
+            return tuple(block.remember(each, real) for block, each in zip(self.each(), states, strict=True))
+
+    def _plan(self) -> tuple[plans.Plan | None, bool]:
+        """How to do without the blocks, and whether nobody would miss them."""
+        known = plans.known(self, list(self.each()), self.norm)
+        return (None, False) if known is None else (known.plan, known.unseen())
+
+    def through(
+        self,
+        x: Float[Tensor, "R T D"],
+        scene: Scene,
         pasts: tuple[Past, ...] | None = None,
         sources: tuple[Memory, ...] | None = None,
     ) -> tuple[list[Float[Tensor, "R T D"]], tuple[Past, ...]]:
-        """The outputs of all blocks, the last one normed, and what each block keeps for the next step."""
+        """The outputs of all blocks, the last one normed, by the blocks themselves; and what they keep."""
         outputs, kept = [], []
         for layer, block in enumerate(self.each()):
             past = Past() if pasts is None else pasts[layer]
@@ -109,17 +149,11 @@ class TransformerEncoder(nn.Module):
         self.stack = Stack(settings, settings.layers, depth or Depth.alone(settings.layers))
 
     def layers(
-        self,
-        pieces: Int[Tensor, "B T"],
-        real: Bool[Tensor, "B T"] | None = None,
-        segments: Int[Tensor, "B T"] | None = None,
-        beside: Float[Tensor, "B T X"] | None = None,
-        at: At | None = None,
+        self, pieces: Int[Tensor, "B T"], real: Bool[Tensor, "B T"] | None = None
     ) -> list[Float[Tensor, "B T D"]]:
         """The states after every block."""
-        check_pieces(pieces, real, self.embedding.vocabulary)
-        scene = Scene(if_ragged(real), range(pieces.shape[1]) if at is None else at)
-        return self.stack(self.embedding(pieces, scene.at, segments, beside), scene)[0]
+        x, scene = self._embedded(pieces, real)
+        return self.stack.every(x, scene)
 
     def forward(
         self,
@@ -129,7 +163,20 @@ class TransformerEncoder(nn.Module):
         beside: Float[Tensor, "B T X"] | None = None,
         at: At | None = None,
     ) -> Float[Tensor, "B T D"]:
-        return self.layers(pieces, real, segments, beside, at)[-1]
+        x, scene = self._embedded(pieces, real, segments, beside, at)
+        return self.stack(x, scene)[0]
+
+    def _embedded(
+        self,
+        pieces: Int[Tensor, "B T"],
+        real: Bool[Tensor, "B T"] | None,
+        segments: Int[Tensor, "B T"] | None = None,
+        beside: Float[Tensor, "B T X"] | None = None,
+        at: At | None = None,
+    ) -> tuple[Float[Tensor, "B T D"], Scene]:
+        check_pieces(pieces, real, self.embedding.vocabulary)
+        scene = Scene(if_ragged(real), range(pieces.shape[1]) if at is None else at)
+        return self.embedding(pieces, scene.at, segments, beside), scene
 
 
 class Shared(NamedTuple):
@@ -139,9 +186,6 @@ class Shared(NamedTuple):
     pieces: Int[Tensor, "B S"]
     pointer: Memory | None
     lengths: Int[Tensor, " B"]
-    # The decoder taken apart, and what hides the padding of sources from it.
-    ordinary: Ordinary | None = None
-    bias: Float[Tensor, "B 1 1 S"] | None = None
 
 
 class Transformer(nn.Module):
@@ -173,14 +217,17 @@ class Transformer(nn.Module):
 
     def encode(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None = None) -> Shared:
         """The source as the decoder will attend to it, computed once however many steps and beams follow."""
-        layers, real = self.encoder.layers(source, real), if_ragged(real)
-        chosen = [layers[-1]] * len(self.decoder.blocks)
-        if self.settings.cross == "layerwise":
-            chosen = [self.encoder.stack.norm(states, real) for states in layers[:-1]] + layers[-1:]
-        blocks = zip(self.decoder.each(), chosen, strict=True)
-        sources = tuple(block.remember(states, real) for block, states in blocks)
-        pointer = None if self.pointer is None else self.pointer.remember(layers[-1], real=real)
+        chosen, real = self._read(source, real), if_ragged(real)
+        sources = self.decoder.remember(chosen, real)
+        pointer = None if self.pointer is None else self.pointer.remember(chosen[-1], real=real)
         return Shared(sources, source, pointer, sources[0].lengths)
+
+    def _read(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None) -> list[Float[Tensor, "B S D"]]:
+        """What each of the decoder's blocks looks at."""
+        if self.settings.cross != "layerwise":
+            return [self.encoder(source, real)] * len(self.decoder.blocks)
+        layers, real = self.encoder.layers(source, real), if_ragged(real)
+        return [self.encoder.stack.norm(states, real) for states in layers[:-1]] + layers[-1:]
 
     def forward(
         self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"], real: Bool[Tensor, "B S"] | None = None
@@ -193,34 +240,25 @@ class Transformer(nn.Module):
         return self._decode(target, self.encode(source, real), None, 0)[0]
 
     def start(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None = None) -> Start:
-        shared = self.encode(source, real)
-        state = State(shared._replace(ordinary=self._ordinary(), bias=_hiding(shared)), (0, None))
+        state = State(self.encode(source, real), (0, None))
         return Start(state, first_pieces(source.shape[0], self.vocabulary.begin, source.device))
 
     def step(self, pieces: Int[Tensor, " R"], state: State) -> tuple[Float[Tensor, "R V"], State]:
         length, pasts = state.own
         shared: Shared = state.shared
-        if shared.ordinary is not None and fits(pasts):
-            at = range(length, length + 1)
-            x_RD = self.embedding(pieces[:, None], at)[:, 0]
-            hidden_RD, pasts = shared.ordinary.step(x_RD, at, pasts, shared.sources, shared.bias)
-            decoded = Decoded(hidden_RD[:, None])
-        else:
-            decoded, pasts = self._decode(pieces[:, None], shared, pasts, length)
+        if (whole := plans.stepped(pieces, pasts, shared.sources)) is not None:
+            return whole[0], State(shared, (length + 1, whole[1]))
+        decoded, pasts = self._decode(pieces[:, None], shared, pasts, length)
+        plans.ended(pasts, self.embedding, None if self.settings.copying else self.output.readout)
         return self.output.log_probabilities(decoded)[:, 0], State(shared, (length + 1, pasts))
 
-    def _ordinary(self) -> Ordinary | None:
-        """The decoder taken apart, where it attends to the source in blocks of its own and copies nothing."""
-        usual = self.settings.cross != "joint" and not self.settings.copying
-        return ordinary(list(self.decoder.each()), self.decoder.norm) if usual else None
-
     def _decode(
-        self, target: Int[Tensor, "R T"], shared: Shared, pasts: tuple[Past, ...] | None, begin: int
-    ) -> tuple[Decoded, tuple[Past, ...]]:
+        self, target: Int[Tensor, "R T"], shared: Shared, pasts: tuple[Past, ...] | Going | None, begin: int
+    ) -> tuple[Decoded, tuple[Past, ...] | Going | None]:
         beams = target.shape[0] // shared.pieces.shape[0]
         scene = Scene(None, self._places(shared, begin, target.shape[1], beams), LOOK_AHEAD)
-        outputs, pasts = self.decoder(self.embedding(target, scene.at), scene, pasts, shared.sources)
-        return self._pointed(outputs[-1], shared, beams), pasts
+        states, pasts = self.decoder(self.embedding(target, scene.at), scene, pasts, shared.sources)
+        return self._pointed(states, shared, beams), pasts
 
     def _places(self, shared: Shared, begin: int, length: int, beams: int) -> At:
         """Target positions count from zero; attended to jointly with the source, they go on where it ends."""
@@ -234,11 +272,6 @@ class Transformer(nn.Module):
             return Decoded(hidden)
         focus = self.pointer(hidden, shared.pointer)
         return Decoded(hidden, focus.weights, repeated(shared.pieces, beams))
-
-
-def _hiding(shared: Shared) -> Float[Tensor, "B 1 1 S"] | None:
-    source = shared.sources[0]
-    return hidden(source.real, source.keys)
 
 
 def placed_outside(settings: StackSettings) -> Part:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from regard.attention import POSITIONS, At, Tap, linear
 from regard.config import Part, Rate, Settings, make
 from regard.errors import ConfigError, ModelError
+from regard.nn import native
 from regard.nn.dropout import Dropout
 from regard.nn.norms import LayerNorm
 
@@ -145,4 +146,6 @@ class Readout(nn.Module):
         return hidden if self.project is None else self.project(hidden)
 
     def forward(self, hidden: Float[Tensor, "B T D"]) -> Float[Tensor, "B T V"]:
-        return self.logits(nn.functional.linear(self.reduced(hidden), self.weight, self.bias))
+        reduced_BTX = self.reduced(hidden)
+        by = native.linear if native.serves(reduced_BTX, self.weight, self.bias) else nn.functional.linear
+        return self.logits(by(reduced_BTX, self.weight, self.bias))

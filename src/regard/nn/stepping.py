@@ -1,15 +1,12 @@
-"""One step of a stack of ordinary blocks: what its modules would compute, with nothing in between.
+"""A step of a stack of ordinary blocks with as few calls of torch as possible: what its modules would compute.
 
-A step of one piece is little work, and modules, taps and checks around it cost several times what it does. `ordinary`
-takes a stack apart into its parameters; `step` computes the same on them, so that the numbers are the same to the last
-bit. Where a part is out of the ordinary, or somebody watches, the modules do it.
-
-The library's product of a matrix with a single row runs on one thread, whatever there are, and that is what one stream
-of text waits for. `shared_out` lets all threads have a part of the matrix; whoever steps inside a `Sharing` is given
-such products, modules too, so that there is one answer whoever computes it.
+A step of one piece is little work, and modules, taps and checks around it cost several times what it does. Here a stack
+is taken apart into its parameters; the numbers are those of the modules to the last bit. This is for machines without
+a compiler: where there is one, `compiled` does the same and more.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -17,35 +14,29 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.overrides import TorchFunctionMode
 
-from regard.attention import Mechanism, Memory, MultiHeadAttention, watched
+from regard.attention import LOOK_AHEAD, Mechanism, Memory, MultiHeadAttention
 from regard.attention.normalizers import Softmax
 from regard.attention.outputs import Output
 from regard.attention.positions import Position, Rotary
 from regard.attention.scopes import Scope
 from regard.attention.scores import Product
-from regard.nn.blocks import Block, Past, Residual
+from regard.nn.blocks import Block, Past, Residual, Scene
 from regard.nn.feedforward import FeedForward
 from regard.nn.norms import LayerNorm, NoNorm, RMSNorm
 
 Layer = Callable[[Tensor], Tensor]
 Turn = Callable[[Tensor, range], Tensor]
-# A smaller matrix is not worth waiting for another thread, which on a busy machine may take its time.
-WORTH_SHARING = 1 << 19
 flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 
 
 class Projection(NamedTuple):
-    """W x + b; of a single row by so many threads."""
+    """W x + b."""
 
     weight: Float[Tensor, "O I"]
     bias: Float[Tensor, " O"] | None
-    threads: int = 1
 
     def __call__(self, x: Float[Tensor, "R I"]) -> Float[Tensor, "R O"]:
-        if self.threads > 1 and len(x) == 1:
-            return shared_out(x, self.weight, self.bias, self.threads)
         return F.linear(x, self.weight, self.bias)
 
 
@@ -124,48 +115,58 @@ class OrdinaryBlock(NamedTuple):
         return self.around_feedforward(x, self.feedforward), Past(memory)
 
 
+@dataclass(frozen=True)
+class Growing:
+    """Where hypotheses stand: what takes their steps, and what each block keeps of them."""
+
+    plan: "Ordinary"
+    kept: tuple[Past, ...]
+
+    def select(self, rows: Int[Tensor, " R"]) -> "Growing":
+        return Growing(self.plan, tuple(past.select(rows) for past in self.kept))
+
+    def pasts(self) -> tuple[Past, ...]:
+        return self.kept
+
+
 class Ordinary:
-    """A stack taken apart; shared by all that is generated, whatever rows are selected."""
+    """A stack taken apart."""
+
+    native = False
 
     def __init__(self, blocks: list[OrdinaryBlock], norm: Layer) -> None:
         self.blocks, self.norm = blocks, norm
 
-    def select(self, rows: Int[Tensor, " R"]) -> "Ordinary":
-        return self
+    @classmethod
+    def of(cls, blocks: list[Block], norm: nn.Module) -> "Ordinary | None":
+        """The stack taken apart, or None where a part of it is out of the ordinary."""
+        last, found = _norm(norm), [_block(block) for block in blocks]
+        whole = [block for block in found if block is not None]
+        return cls(whole, last) if last is not None and len(whole) == len(found) else None
 
-    def step(
+    def run(
         self,
-        x: Float[Tensor, "R D"],
-        at: range,
-        pasts: tuple[Past, ...] | None,
+        x: Float[Tensor, "R T D"],
+        scene: Scene,
+        past: Any = None,
         sources: tuple[Memory, ...] | None = None,
-        bias: Float[Tensor, "B 1 1 S"] | None = None,
-    ) -> tuple[Float[Tensor, "R D"], tuple[Past, ...]]:
-        """The last block's output, normed, and what each block keeps for the next step."""
-        kept = []
+    ) -> tuple[Float[Tensor, "R T D"], Growing] | None:
+        """The last block's output, normed, and where its texts stand; None for what is not one step of one piece."""
+        pasts = past.kept if isinstance(past, Growing) else past
+        padded = pasts is not None and pasts[0].memory is not None and pasts[0].memory.real is not None
+        jointly = (sources is not None) != (self.blocks[0].cross is not None)
+        if x.shape[1] != 1 or scene.mask is not LOOK_AHEAD or not isinstance(scene.at, range) or padded or jointly:
+            return None
+        x_RD, kept, bias = x[:, 0], [], None if sources is None else hidden(sources[0].real, x)
         for layer, block in enumerate(self.blocks):
-            past = Past() if pasts is None else pasts[layer]
-            x, after = block.step(x, past, at, None if sources is None else sources[layer], bias)
+            before = Past() if pasts is None else pasts[layer]
+            x_RD, after = block.step(x_RD, before, scene.at, None if sources is None else sources[layer], bias)
             kept.append(after)
-        return self.norm(x), tuple(kept)
+        return self.norm(x_RD)[:, None], Growing(self, tuple(kept))
 
-
-def fits(pasts: tuple[Past, ...] | None) -> bool:
-    """Whether a step can go on from here without modules: nobody watches, and nothing kept is padded."""
-    plain = pasts is None or pasts[0].memory is None or pasts[0].memory.real is None
-    return plain and not watched() and not torch.is_grad_enabled()
-
-
-def ordinary(blocks: list[Block], norm: nn.Module, sharing: bool = False) -> Ordinary | None:
-    """The stack taken apart, or None where a part of it is out of the ordinary.
-
-    With `sharing` single rows are shared out: for whoever lets modules step inside a `Sharing` too.
-    """
-    if torch.is_grad_enabled() or any(map(_altered, (norm, *blocks))):
+    def remember(self, states: Sequence[Tensor], real: Tensor | None) -> tuple[Memory, ...] | None:
+        """Left to the modules: once for a source is not often."""
         return None
-    last, found = _norm(norm), [_block(block, sharing) for block in blocks]
-    whole = [block for block in found if block is not None]
-    return Ordinary(whole, last) if last is not None and len(whole) == len(found) else None
 
 
 def hidden(real: Tensor | None, like: Tensor) -> Float[Tensor, "B 1 1 S"] | None:
@@ -176,51 +177,11 @@ def hidden(real: Tensor | None, like: Tensor) -> Float[Tensor, "B 1 1 S"] | None
     return torch.where(real[:, None, None], zero, -torch.inf)
 
 
-class Sharing(TorchFunctionMode):
-    """Inside it, products of a single row are shared out among threads."""
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
-        if func is F.linear and len(args) == 3 and (threads := threads_for(args[1])) > 1:
-            x, weight, bias = args
-            if x.numel() == weight.shape[1] and not torch.is_grad_enabled():
-                return shared_out(x, weight, bias, threads).view(*x.shape[:-1], -1)
-        return func(*args, **(kwargs or {}))
-
-
-def shared_out(
-    x: Float[Tensor, "*R I"], weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None, threads: int
-) -> Float[Tensor, "1 O"]:
-    """W x + b, each thread with as many rows of W."""
-    inner = weight.shape[1]
-    # The vector first: the other way round the library takes four times as long.
-    found_T1P = torch.bmm(x.reshape(1, 1, inner).expand(threads, 1, inner), weight.view(threads, -1, inner).mT)
-    return found_T1P.view(1, -1) if bias is None else found_T1P.view(1, -1) + bias
-
-
-def threads_for(weight: Tensor) -> int:
-    """How many threads share its rows evenly."""
-    worth = weight.numel() >= WORTH_SHARING and weight.dtype == torch.float32 and weight.is_contiguous()
-    most = torch.get_num_threads() if worth and weight.device.type == "cpu" else 1
-    return next(count for count in range(most, 0, -1) if len(weight) % count == 0)
-
-
-def _altered(module: nn.Module) -> bool:
-    """Whether it learns, stands elsewhere than on the processor, or somebody has hooked into it."""
-    parameters = any(each.device.type != "cpu" for each in module.parameters())
-    return (
-        parameters
-        or module.training
-        or any(each._forward_hooks or each._forward_pre_hooks for each in module.modules())
-    )
-
-
-def _block(block: Block, sharing: bool) -> OrdinaryBlock | None:
-    attention, around = _heads(block.attention, sharing, Position, Rotary), _around(block.around_attention)
-    cross = None if block.cross is None else _heads(block.cross, sharing, Position)
+def _block(block: Block) -> OrdinaryBlock | None:
+    attention, around = _heads(block.attention, Position, Rotary), _around(block.around_attention)
+    cross = None if block.cross is None else _heads(block.cross, Position)
     around_cross = None if block.around_cross is None else _around(block.around_cross)
-    feedforward, outside = _feedforward(block.feedforward, sharing), _around(block.around_feedforward)
+    feedforward, outside = _feedforward(block.feedforward), _around(block.around_feedforward)
     if attention is None or around is None or feedforward is None or outside is None:
         return None
     if (cross is None) != (block.cross is None) or (around_cross is None) != (block.around_cross is None):
@@ -228,10 +189,10 @@ def _block(block: Block, sharing: bool) -> OrdinaryBlock | None:
     return OrdinaryBlock(attention, around, cross, around_cross, feedforward, outside)
 
 
-def _heads(module: MultiHeadAttention, sharing: bool, *positions: type[Position]) -> Heads | None:
+def _heads(module: MultiHeadAttention, *positions: type[Position]) -> Heads | None:
     mechanism = module.mechanism
     score, normalizer = mechanism.score, mechanism.normalizer
-    parts = [_projection(each, sharing) for each in (module.query, module.key, module.value, module.output)]
+    parts = [_projection(each) for each in (module.query, module.key, module.value, module.output)]
     query, key, value, output = parts
     if type(module.answer) is not Output:
         return None
@@ -252,10 +213,8 @@ def _usual(mechanism: Mechanism, positions: tuple[type[Position], ...]) -> bool:
     return product and soft and plain and mechanism.settings.kernel in ("auto", "fused") and not mechanism.explicit
 
 
-def _projection(module: nn.Module, sharing: bool) -> Projection | None:
-    if type(module) is not nn.Linear:
-        return None
-    return Projection(module.weight, module.bias, threads_for(module.weight) if sharing else 1)
+def _projection(module: nn.Module) -> Projection | None:
+    return Projection(module.weight, module.bias) if type(module) is nn.Linear else None
 
 
 def _turn(position: Position) -> Turn | None:
@@ -298,11 +257,11 @@ def _around(module: Residual) -> Around | None:
     return None if norm is None else Around(norm, module.before, module.alpha)
 
 
-def _feedforward(module: FeedForward, sharing: bool) -> Layer | None:
-    inner, outer, activation = _projection(module.inner, sharing), _projection(module.outer, sharing), module.activation
+def _feedforward(module: FeedForward) -> Layer | None:
+    inner, outer, activation = _projection(module.inner), _projection(module.outer), module.activation
     if inner is None or outer is None:
         return None
     if module.gate is None:
         return lambda x: outer(activation(inner(x)))
-    gate = _projection(module.gate, sharing)
+    gate = _projection(module.gate)
     return None if gate is None else lambda x: outer(activation(inner(x)) * gate(x))

@@ -1,0 +1,363 @@
+"""A stack of ordinary blocks as the kernels of `native` run it: any number of pieces in one call.
+
+Keys and values of what is being written lie in a table of places x rows that only ever grows: a hypothesis is a list of
+the rows in which its pieces lie, so choosing among hypotheses moves numbers of rows and not what they stand for.
+"""
+
+from collections.abc import Sequence
+from ctypes import POINTER, byref, c_void_p, cast
+from functools import lru_cache
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from regard.attention import FREE, LOOK_AHEAD, Memory, MultiHeadAttention
+from regard.attention.normalizers import Softmax
+from regard.attention.positions import Rotary
+from regard.attention.scores import Product
+from regard.nn import native
+from regard.nn.blocks import Block, Past, Residual, Scene
+from regard.nn.embeddings import Embedding, Readout
+from regard.nn.feedforward import ACTIVATIONS
+from regard.nn.native import structures as c
+from regard.nn.norms import LayerNorm, RMSNorm
+from regard.nn.stepping import Ordinary
+
+# Places that a table has room for at first, and the widest head that can be turned.
+ROOM, WIDEST = 32, 1024
+
+
+class Ends:
+    """What stands before and after a stack that writes, where both are as plain as can be."""
+
+    def __init__(self, embedding: Embedding, readout: Readout) -> None:
+        self.embedding, self.readout = embedding, readout
+        panels, bias = native.panels(readout.weight), readout.bias
+        self.alive = panels, bias, embedding.vectors
+        self.out = c.Linear(panels.data_ptr(), None if bias is None else bias.data_ptr(), *readout.weight.shape)
+        self.nothing = torch.zeros(1, 1, embedding.vectors.shape[1])
+
+    @classmethod
+    def of(cls, embedding: Embedding, readout: Readout) -> "Ends | None":
+        """Both for the kernels, or None where they do more than look up, scale, place and multiply."""
+        more = (embedding.project, embedding.segments, embedding.norm, readout.project)
+        plain = not embedding.beside and all(each is None for each in more)
+        parts = (*embedding.modules(), *readout.modules())
+        hooked = any(each._forward_hooks or each._forward_pre_hooks for each in parts)
+        readable = native.serves(embedding.vectors, readout.weight, readout.bias) and embedding.vectors.is_contiguous()
+        return cls(embedding, readout) if plain and not hooked and readable else None
+
+    def position(self, at: range) -> Float[Tensor, "1 1 D"]:
+        """What is added to every vector there."""
+        return self.embedding.position.embed(self.nothing, at).contiguous()
+
+
+class Kept:
+    """Where hypotheses stand: the table, the row of each of their pieces, and how many there are."""
+
+    def __init__(
+        self, plan: "Compiled", table: Tensor, origin: Tensor, length: int, written: list[int], ends: Ends | None = None
+    ) -> None:
+        self.plan, self.table, self.origin, self.length = plan, table, origin, length
+        # How many places of the table are taken, by whichever hypotheses; shared by all who share the table.
+        self.written = written
+        self.ends = ends
+
+    @classmethod
+    def of(cls, plan: "Compiled", pasts: tuple[Past, ...]) -> "Kept":
+        """What modules have kept, put into a table."""
+        memories = [past.memory for past in pasts if past.memory is not None]
+        rows, length = len(memories[0].keys), memories[0].size
+        kept = cls.fresh(plan, rows, length)
+        for layer, memory in enumerate(memories):
+            for which, each in enumerate((memory.keys, memory.values)):
+                kept.table[layer, which] = each.permute(2, 0, 1, 3).flatten(2)
+        kept.length = kept.written[0] = length
+        return kept
+
+    @classmethod
+    def fresh(cls, plan: "Compiled", rows: int, places: int, layers: int | None = None) -> "Kept":
+        table = torch.empty(plan.layers if layers is None else layers, 2, places, rows, plan.shared)
+        return cls(plan, table, _rows(rows).repeat(1, places), 0, [0])
+
+    def select(self, rows: Int[Tensor, " R"]) -> "Kept":
+        origin = self.origin.index_select(0, rows)
+        return Kept(self.plan, self.table, origin, self.length, self.written, self.ends)
+
+    def grown(self, pieces: int) -> "Kept":
+        """The same with room for more pieces that nobody else has taken."""
+        rows, places = self.origin.shape
+        free = self.written[0] == self.length and rows <= self.table.shape[3]
+        if free and self.length + pieces <= places:
+            return self
+        moved = Kept.fresh(self.plan, rows, max(2 * self.length, self.length + pieces, ROOM))
+        moved.table[:, :, : self.length] = self._gathered()
+        moved.length = moved.written[0] = self.length
+        moved.ends = self.ends
+        return moved
+
+    def _gathered(self) -> Float[Tensor, "L 2 K R X"]:
+        places_K1 = torch.arange(self.length)[:, None]
+        return self.table[:, :, places_K1, self.origin[:, : self.length].T.long()]
+
+    def pasts(self) -> tuple[Past, ...]:
+        """As modules keep it."""
+        at, table = range(self.length), self._gathered().unflatten(-1, (self.plan.groups, -1)).permute(0, 1, 3, 4, 2, 5)
+        return tuple(Past(Memory(keys, values, None, at)) for keys, values in table)
+
+
+class Compiled:
+    """The stack's parameters as the kernels read them."""
+
+    native = True
+
+    def __init__(self, blocks: list[Block], norm: nn.Module) -> None:
+        first = blocks[0].attention
+        self.layers, self.width = len(blocks), first.query.in_features
+        self.groups, self.shared = first.groups, first.key.out_features
+        self.position = first.mechanism.position
+        self.alive: list[Tensor] = []
+        self.blocks = (c.Block * len(blocks))(*map(self._block, blocks))
+        self.last = self._norm(norm)
+        self._sources: tuple[Any, ...] = (None,)
+
+    @classmethod
+    def of(cls, blocks: list[Block], norm: nn.Module) -> "Compiled | None":
+        """The stack for the kernels, or None where a part of it is out of the ordinary, or there are no kernels."""
+        parameters = [*norm.parameters(), *(each for block in blocks for each in block.parameters())]
+        if not blocks or not native.serves(*parameters) or Ordinary.of(blocks, norm) is None or not _alike(blocks):
+            return None
+        return cls(blocks, norm)
+
+    def run(
+        self,
+        x: Float[Tensor, "R T D"],
+        scene: Scene,
+        past: Any = None,
+        sources: tuple[Memory, ...] | None = None,
+    ) -> "tuple[Float[Tensor, 'R T D'], Kept | None] | None":
+        """The last block's output, normed, and where its texts stand; None for what is left to the modules."""
+        kept = Kept.of(self, past) if isinstance(past, tuple) and _whole(past) else past
+        jointly = (sources is not None) != bool(self.blocks[0].crossed)
+        if isinstance(kept, tuple) or jointly or not self._takes(x, scene, kept) or not _readable(sources):
+            return None
+        assert isinstance(scene.at, range)
+        x = x.clone(memory_format=torch.contiguous_format)
+        if scene.mask is FREE:
+            self._run(x, scene.at, Kept.fresh(self, len(x), x.shape[1], layers=1), True, scene.real, sources)
+            return x, None
+        kept = Kept.fresh(self, len(x), max(x.shape[1], ROOM)) if kept is None else kept.grown(x.shape[1])
+        return x, self._run(x, scene.at, kept, False, None, sources)
+
+    def step(
+        self, pieces: Int[Tensor, " R"], kept: Kept, sources: tuple[Memory, ...] | None = None
+    ) -> tuple[Float[Tensor, "R V"], Kept]:
+        """Log-probabilities of what follows these pieces, and where their texts stand then."""
+        assert kept.ends is not None
+        at, rows = range(kept.length, kept.length + 1), len(pieces)
+        x, said = torch.empty(rows, 1, self.width), torch.empty(rows, kept.ends.out.out)
+        pieces, position = pieces.contiguous(), kept.ends.position(at)
+        ends = c.Ends(
+            kept.ends.embedding.vectors.data_ptr(),
+            kept.ends.embedding.factor,
+            position.data_ptr(),
+            pieces.data_ptr(),
+            kept.ends.out,
+            said.data_ptr(),
+        )
+        return said, self._run(x, at, kept.grown(1), False, None, sources, ends)
+
+    def remember(
+        self, states: Sequence[Float[Tensor, "B S D"]], real: Bool[Tensor, "B S"] | None
+    ) -> tuple[Memory, ...] | None:
+        """A source as each block will attend to it; None where that is left to the modules."""
+        if not self.blocks[0].crossed or not native.serves(*states):
+            return None
+        return tuple(map(self._remembered, self.blocks, states, [real] * self.layers))
+
+    def _remembered(self, block: c.Block, states: Tensor, real: Tensor | None) -> Memory:
+        projected = (native.projection(by, states) for by in (block.cross.key, block.cross.value))
+        keys, values = (each.unflatten(-1, (block.cross.groups, -1)).transpose(1, 2) for each in projected)
+        return Memory(keys, values, real, range(states.shape[1]))
+
+    def _takes(self, x: Tensor, scene: Scene, kept: Kept | None) -> bool:
+        """Whether these pieces stand where the kernels count from, and see what the kernels let them see."""
+        free, behind = scene.mask is FREE and kept is None, scene.mask is LOOK_AHEAD and scene.real is None
+        begin = 0 if kept is None else kept.length
+        placed = isinstance(scene.at, range) and scene.at.start == begin and scene.at.step == 1
+        return (free or behind) and placed and x.numel() > 0 and native.serves(x)
+
+    def _run(
+        self,
+        x: Float[Tensor, "R T D"],
+        at: range,
+        kept: Kept,
+        ahead: bool,
+        real: Bool[Tensor, "R T"] | None,
+        sources: tuple[Memory, ...] | None,
+        ends: c.Ends | None = None,
+    ) -> Kept:
+        rows, pieces = x.shape[:2]
+        table, origin, length = kept.table, kept.origin, kept.length
+        if length:
+            # Shared with whoever came from the same hypotheses: theirs stays as it is.
+            origin = origin.clone()
+            origin[:, length : length + pieces] = _rows(rows)
+        kept.written[0] = length + pieces
+        bias = None if real is None else _hidden(real)
+        steps = table.stride()
+        run = c.Run(
+            x=x.data_ptr(),
+            texts=rows,
+            pieces=pieces,
+            at=length,
+            width=self.width,
+            kept=table.data_ptr(),
+            layer_step=steps[0] if len(table) > 1 or self.layers == 1 else 0,
+            value_step=steps[1],
+            place_step=steps[2],
+            row_step=steps[3],
+            origin=origin.data_ptr(),
+            origin_step=origin.stride(0),
+            look_ahead=ahead,
+            bias=None if bias is None else bias.data_ptr(),
+            last=self.last,
+            threads=torch.get_num_threads(),
+            layers=self.layers,
+        )
+        if isinstance(self.position, Rotary):
+            along, across = _waves(at, self.position.turned, self.position.base, self.position.layout)
+            run.along, run.across, run.turned = along.data_ptr(), across.data_ptr(), self.position.turned
+            run.pairs = self.position.layout == "pairs"
+        alive = None if sources is None else self._source(run, sources)
+        if ends is None:
+            native.kernels().regard_run(byref(run), self.blocks)
+        else:
+            native.kernels().regard_step(byref(run), self.blocks, byref(ends))
+        del alive
+        return Kept(self, table, origin, length + pieces, kept.written, kept.ends)
+
+    def _source(self, run: c.Run, sources: tuple[Memory, ...]) -> Any:
+        """Where the sources lie; found once for all steps that share them."""
+        found = self._sources
+        if found[0] is not sources:
+            keys = (c_void_p * self.layers)(*(memory.keys.data_ptr() for memory in sources))
+            values = (c_void_p * self.layers)(*(memory.values.data_ptr() for memory in sources))
+            real = sources[0].real
+            found = self._sources = sources, keys, values, None if real is None else _hidden(real)
+        _, keys, values, bias = found
+        first = sources[0].keys
+        run.source_keys, run.source_values = cast(keys, POINTER(c_void_p)), cast(values, POINTER(c_void_p))
+        run.sources, run.source_length = first.shape[0], first.shape[2]
+        run.source_step, run.source_head_step, run.source_place_step = first.stride()[:3]
+        run.source_bias = None if bias is None else bias.data_ptr()
+        return found
+
+    def _block(self, block: Block) -> c.Block:
+        feedforward = block.feedforward
+        names = {function: name for name, function in ACTIVATIONS.items()}
+        made = c.Block(
+            own=self._heads(block.attention),
+            around_own=self._around(block.around_attention),
+            crossed=block.cross is not None,
+            inner=self._linear(feedforward.inner),
+            outer=self._linear(feedforward.outer),
+            gated=feedforward.gate is not None,
+            activation=c.ACTIVATION_KINDS[names[feedforward.activation]],
+            around_feedforward=self._around(block.around_feedforward),
+        )
+        if feedforward.gate is not None:
+            made.gate = self._linear(feedforward.gate)
+        if block.cross is not None and block.around_cross is not None:
+            made.cross, made.around_cross = self._heads(block.cross), self._around(block.around_cross)
+        return made
+
+    def _heads(self, module: MultiHeadAttention) -> c.Heads:
+        score, normalizer = module.mechanism.score, module.mechanism.normalizer
+        assert isinstance(score, Product)
+        assert isinstance(normalizer, Softmax)
+        parts = map(self._linear, (module.query, module.key, module.value, module.output))
+        return c.Heads(*parts, module.heads, module.groups, score.scale * normalizer.fixed)
+
+    def _linear(self, module: nn.Linear) -> c.Linear:
+        return c.Linear(self._at(native.panels(module.weight)), self._at(module.bias), *module.weight.shape)
+
+    def _around(self, module: Residual) -> c.Around:
+        return c.Around(self._norm(module.norm), module.before, module.alpha)
+
+    def _norm(self, module: nn.Module) -> c.Norm:
+        if isinstance(module, LayerNorm):
+            return c.Norm(c.NORM_KINDS["layer"], self._at(module.weight), self._at(module.bias), module.epsilon)
+        if isinstance(module, RMSNorm):
+            return c.Norm(c.NORM_KINDS["rms"], self._at(module.weight), None, module.epsilon)
+        return c.Norm(c.NORM_KINDS["none"], None, None, 0.0)
+
+    def _at(self, tensor: Tensor | None) -> int | None:
+        """Where it lies; it stays there as long as this does."""
+        if tensor is None:
+            return None
+        self.alive.append(tensor)
+        return tensor.data_ptr()
+
+
+def _alike(blocks: list[Block]) -> bool:
+    """Whether one table has room for all of them, and one wave turns them."""
+    first = blocks[0].attention
+    return len({_shape(block) for block in blocks}) == 1 and first.query.in_features // first.heads <= WIDEST
+
+
+def _shape(block: Block) -> tuple[Any, ...]:
+    attention, position = block.attention, block.attention.mechanism.position
+    turned = (position.turned, position.base, position.layout) if isinstance(position, Rotary) else None
+    return attention.heads, attention.groups, attention.query.weight.shape, attention.key.weight.shape, turned
+
+
+def _whole(pasts: tuple[Past, ...]) -> bool:
+    """Whether modules have kept nothing but keys and values, none of them padding."""
+    memories = [past.memory for past in pasts if past.history is None]
+    return len(memories) == len(pasts) and all(
+        each is not None and each.real is None and isinstance(each.at, range) and each.at == range(each.size)
+        for each in memories
+    )
+
+
+def _readable(sources: tuple[Memory, ...] | None) -> bool:
+    """Whether the sources of all layers lie alike."""
+    if sources is None:
+        return True
+    steps = sources[0].keys.stride()
+    return steps[-1] == 1 and all(steps == each.keys.stride() == each.values.stride() for each in sources)
+
+
+def _hidden(real: Bool[Tensor, "B S"]) -> Float[Tensor, "B S"]:
+    """What is added to scores so that padding gets no weight."""
+    return torch.zeros(real.shape).masked_fill_(~real, -torch.inf)
+
+
+@lru_cache(maxsize=256)
+@torch.inference_mode(False)
+def _rows(rows: int) -> Int[Tensor, "R 1"]:
+    return torch.arange(rows, dtype=torch.int32)[:, None]
+
+
+def _waves(at: range, width: int, base: float, layout: Any) -> tuple[Float[Tensor, "T E"], Float[Tensor, "T E"]]:
+    """What each number of a head is multiplied with, and what its partner in the plane."""
+    return (_one_wave if len(at) == 1 else _some_waves)(at, width, base, layout)
+
+
+@torch.inference_mode(False)
+@torch.no_grad()
+def _turned_ones(at: range, width: int, base: float, layout: Any) -> tuple[Tensor, Tensor]:
+    """As they come out where (1, 0) and (0, 1) are turned."""
+    position = Rotary(width, base=base, layout=layout)
+    first = torch.arange(width) % 2 == 0 if layout == "pairs" else torch.arange(width) < width // 2
+    one, other = (which.float().expand(1, 1, len(at), width) for which in (first, ~first))
+    turned, across = position.rotate(one, at)[0, 0], position.rotate(other, at)[0, 0]
+    # (1, 0) becomes (cos, sin), (0, 1) becomes (-sin, cos).
+    return torch.where(first, turned, across).contiguous(), torch.where(first, across, turned).contiguous()
+
+
+_one_wave = lru_cache(maxsize=4096)(_turned_ones)
+_some_waves = lru_cache(maxsize=8)(_turned_ones)

@@ -1,0 +1,830 @@
+// A stack of Transformer blocks in one call, for a processor: what reading and writing wait for.
+//
+// Every number is computed by the same sums in the same order, whatever stands beside it: what a product sums over is
+// added one after the other, and so are keys; where lanes are added up, as a tree. So a text gets the same bits
+// alone, in a batch, beside padding, with any number of threads, in one step or many, and through `run` or through the
+// single kernels that modules are given while somebody watches.
+//
+// Compiled without contraction: a * b + c is two roundings, as torch computes it, unless `fused` says otherwise.
+// Letters: M rows, N columns of a product, K what it sums over; D width, H heads, E the width of one.
+
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <sched.h>
+#include <vector>
+#if defined(__AVX2__) && defined(__FMA__)
+#include <immintrin.h>
+#endif
+#ifdef _OPENMP
+extern "C" int omp_get_thread_num(void);
+extern "C" int omp_get_num_threads(void);
+#endif
+
+typedef int64_t whole;
+typedef float lanes __attribute__((vector_size(32)));
+typedef float loose __attribute__((vector_size(32), aligned(4), may_alias));
+typedef int32_t marks __attribute__((vector_size(32)));
+static const whole L = 8;
+
+static inline lanes load(const float* from) { return *(const loose*)from; }
+static inline void store(float* to, lanes x) { *(loose*)to = x; }
+static inline lanes all(float x) { return lanes{x, x, x, x, x, x, x, x}; }
+static inline lanes load(const float* from, whole count) {
+    float padded[L] = {0};
+    memcpy(padded, from, count * sizeof(float));
+    return load(padded);
+}
+static inline void store(float* to, lanes x, whole count) { memcpy(to, &x, count * sizeof(float)); }
+
+static inline lanes fused(lanes a, lanes b, lanes c) {
+#if defined(__AVX2__) && defined(__FMA__)
+    return (lanes)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+    return a * b + c;
+#endif
+}
+
+// ((0+1) + (2+3)) + ((4+5) + (6+7)).
+static inline float sum(lanes x) { return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7])); }
+
+// The same of four at once.
+static inline void sum4(const lanes* x, float* to) {
+#if defined(__AVX2__) && defined(__FMA__)
+    __m256 low = _mm256_hadd_ps((__m256)x[0], (__m256)x[1]), high = _mm256_hadd_ps((__m256)x[2], (__m256)x[3]);
+    __m256 both = _mm256_hadd_ps(low, high);
+    _mm_storeu_ps(to, _mm_add_ps(_mm256_castps256_ps128(both), _mm256_extractf128_ps(both, 1)));
+#else
+    for (int i = 0; i < 4; i++) to[i] = sum(x[i]);
+#endif
+}
+
+static inline lanes pick(marks which, lanes yes, lanes no) {
+    return (lanes)((which & (marks)yes) | (~which & (marks)no));
+}
+
+// e^x, right to two units in the last place; zero below -87.3, NaN of NaN   (after Moshier's Cephes).
+static inline lanes exponential(lanes x) {
+    const float low = -87.3f, high = 88.7f;
+    marks under = x < all(low);
+    x = pick(x > all(high), all(high), x);
+    x = pick(under, all(low), x);
+    lanes n = x * all(1.44269504088896341f);
+    const lanes magic = all(12582912.0f);
+    n = (n + magic) - magic;
+    lanes r = fused(n, all(-0.693359375f), x);
+    r = fused(n, all(2.12194440e-4f), r);
+    lanes p = all(1.9875691500e-4f);
+    p = fused(p, r, all(1.3981999507e-3f));
+    p = fused(p, r, all(8.3334519073e-3f));
+    p = fused(p, r, all(4.1665795894e-2f));
+    p = fused(p, r, all(1.6666665459e-1f));
+    p = fused(p, r, all(5.0000001201e-1f));
+    p = fused(p, r * r, r) + all(1.0f);
+    // 2^n in two halves: n may be 128.
+    marks whole_n = __builtin_convertvector(n, marks), half = whole_n >> 1, rest = whole_n - half;
+    p = p * (lanes)((half + 127) << 23) * (lanes)((rest + 127) << 23);
+    return pick(under, all(0.0f), p);
+}
+
+// --- products --------------------------------------------------------------------------------------------------------
+
+// The weights of a product lie in panels: sixteen columns side by side, for one k after the other. Sums go along k, and
+// begin anew after so many: rounding grows with the length of a sum.
+static const whole PANEL = 16, EXACT = 64, STRETCH = 512, BLOCK = 96;
+
+// M rows with P panels, which lie ws apart; with `begun`, added to what is there.
+template <int M, int P>
+static inline void tile(const float* x, whole xs, const float* w, whole ws, whole K, bool begun, const float* b,
+                        float* out, whole os, whole columns) {
+    lanes total[M][2 * P];
+    float part[2 * L * P];
+    bool narrow = columns < PANEL * P;
+    for (int m = 0; m < M; m++) {
+        const float* from = out + m * os;
+        if (begun && narrow) memcpy(part, from, columns * sizeof(float)), from = part;
+        for (int p = 0; p < 2 * P; p++) total[m][p] = begun ? load(from + p * L) : all(0.0f);
+    }
+    for (whole first = 0; first < K; first += EXACT) {
+        whole end = first + EXACT < K ? first + EXACT : K;
+        lanes found[M][2 * P];
+        for (int m = 0; m < M; m++)
+            for (int p = 0; p < 2 * P; p++) found[m][p] = all(0.0f);
+        for (whole k = first; k < end; k++) {
+            lanes side[2 * P];
+            for (int p = 0; p < 2 * P; p++) side[p] = load(w + p / 2 * ws + k * PANEL + p % 2 * L);
+            for (int m = 0; m < M; m++) {
+                lanes one = all(x[m * xs + k]);
+                for (int p = 0; p < 2 * P; p++) found[m][p] = fused(one, side[p], found[m][p]);
+            }
+        }
+        for (int m = 0; m < M; m++)
+            for (int p = 0; p < 2 * P; p++) total[m][p] = total[m][p] + found[m][p];
+    }
+    for (int m = 0; m < M; m++) {
+        float* to = narrow ? part : out + m * os;
+        for (int p = 0; p < 2 * P; p++) store(to + p * L, b && !narrow ? total[m][p] + load(b + p * L) : total[m][p]);
+        if (narrow)
+            for (whole n = 0; n < columns; n++) out[m * os + n] = b ? part[n] + b[n] : part[n];
+    }
+}
+
+template <int M, int P>
+static inline void along(const float* x, whole xs, const float* w, whole K, whole k, whole length, const float* b,
+                         float* out, whole os, whole first, whole end) {
+    for (whole n = first; n < end;) {
+        whole columns = end - n;
+        const float* from = w + n * K + k * PANEL;
+        const float* add = b && k + length == K ? b + n : nullptr;
+        if (columns >= PANEL * P) {
+            tile<M, P>(x + k, xs, from, K * PANEL, length, k > 0, add, out + n, os, PANEL * P);
+            n += PANEL * P;
+        } else {
+            tile<M, 1>(x + k, xs, from, K * PANEL, length, k > 0, add, out + n, os, columns < PANEL ? columns : PANEL);
+            n += PANEL;
+        }
+    }
+}
+
+// out = x w^T + b, columns `first`, a multiple of sixteen, to `end`; rows of x and out lie xs and os apart.
+static void product(const float* x, whole xs, whole M, const float* w, whole K, const float* b, float* out, whole os,
+                    whole first, whole end) {
+    for (whole k = 0; k < K; k += STRETCH) {
+        whole length = k + STRETCH < K ? STRETCH : K - k;
+        for (whole m0 = 0; m0 < M; m0 += BLOCK) {
+            whole m1 = m0 + BLOCK < M ? m0 + BLOCK : M;
+            // One row after another through all panels, or panel by panel for all rows, which stay near.
+            for (whole n = first, wide = m1 - m0 < 6 ? end - first : PANEL; n < end; n += wide) {
+                whole next = n + wide < end ? n + wide : end, m = m0;
+                for (; m + 6 <= m1; m += 6) along<6, 1>(x + m * xs, xs, w, K, k, length, b, out + m * os, os, n, next);
+                const float* from = x + m * xs;
+                float* to = out + m * os;
+                switch (m1 - m) {
+                    case 1: along<1, 4>(from, xs, w, K, k, length, b, to, os, n, next); break;
+                    case 2: along<2, 2>(from, xs, w, K, k, length, b, to, os, n, next); break;
+                    case 3: along<3, 2>(from, xs, w, K, k, length, b, to, os, n, next); break;
+                    case 4: along<4, 1>(from, xs, w, K, k, length, b, to, os, n, next); break;
+                    case 5: along<5, 1>(from, xs, w, K, k, length, b, to, os, n, next); break;
+                }
+            }
+        }
+    }
+}
+
+// --- norms and activations -------------------------------------------------------------------------------------------
+
+enum { NONE, LAYER, RMS };
+
+struct Norm {
+    whole kind;
+    const float *gain, *bias;
+    double epsilon;
+};
+
+static void normed(const Norm& norm, const float* x, whole D, float* out) {
+    if (norm.kind == NONE) {
+        if (out != x) memcpy(out, x, D * sizeof(float));
+        return;
+    }
+    whole full = D / L * L;
+    float mean = 0.0f;
+    if (norm.kind == LAYER) {
+        lanes total = all(0.0f);
+        for (whole d = 0; d < full; d += L) total = total + load(x + d);
+        if (full < D) total = total + load(x + full, D - full);
+        mean = sum(total) / D;
+    }
+    lanes squares = all(0.0f), middle = all(mean);
+    for (whole d = 0; d < full; d += L) {
+        lanes off = load(x + d) - middle;
+        squares = fused(off, off, squares);
+    }
+    if (full < D) {
+        float off[L] = {0};
+        for (whole d = full; d < D; d++) off[d - full] = x[d] - mean;
+        squares = fused(load(off), load(off), squares);
+    }
+    float scale = 1.0f / std::sqrt(sum(squares) / D + (float)norm.epsilon);
+    for (whole d = 0; d < D; d++) {
+        float y = (x[d] - mean) * scale * norm.gain[d];
+        out[d] = norm.bias ? y + norm.bias[d] : y;
+    }
+}
+
+enum { RELU, GELU, GELU_TANH, SILU };
+
+// The error function, right to 1.5e-7   (Abramowitz and Stegun 1964, 7.1.26).
+static inline lanes error_function(lanes x) {
+    marks below = x < all(0.0f);
+    lanes size = pick(below, -x, x), t = all(1.0f) / fused(all(0.3275911f), size, all(1.0f));
+    lanes p = all(1.061405429f);
+    p = fused(p, t, all(-1.453152027f));
+    p = fused(p, t, all(1.421413741f));
+    p = fused(p, t, all(-0.284496736f));
+    p = fused(p, t, all(0.254829592f)) * t;
+    lanes found = all(1.0f) - p * exponential(-size * size);
+    return pick(below, -found, found);
+}
+
+// The hyperbolic tangent as 1 - 2 / (e^2x + 1).
+static inline lanes tangent(lanes x) { return all(1.0f) - all(2.0f) / (exponential(x + x) + all(1.0f)); }
+
+static inline lanes activated(whole kind, lanes x) {
+    if (kind == SILU) return x / (all(1.0f) + exponential(-x));
+    if (kind == GELU) return x * all(0.5f) * (all(1.0f) + error_function(x * all(0.70710678118654752f)));
+    if (kind == GELU_TANH)
+        return x * all(0.5f) * (all(1.0f) + tangent(all(0.79788456080286536f) * (x + all(0.044715f) * x * x * x)));
+    // Written so that NaN stays.
+    return pick(x < all(0.0f), all(0.0f), x);
+}
+
+static void activated(whole kind, float* x, whole count) {
+    whole i = 0;
+    for (; i + L <= count; i += L) store(x + i, activated(kind, load(x + i)));
+    if (i < count) store(x + i, activated(kind, load(x + i, count - i)), count - i);
+}
+
+// --- attention -------------------------------------------------------------------------------------------------------
+
+static inline float dot(const float* a, const float* b, whole E) {
+    lanes found = all(0.0f);
+    whole e = 0;
+    for (; e + L <= E; e += L) found = fused(load(a + e), load(b + e), found);
+    if (e < E) found = fused(load(a + e, E - e), load(b + e, E - e), found);
+    return sum(found);
+}
+
+// Scores of one query with `count` keys, each where `keys` says; the rest of the last lanes is minus infinity.
+static void compared(const float* query, const float* const* keys, whole offset, whole count, whole E, float scale,
+                     const float* bias, float* to) {
+    whole j = 0, full = E / L * L;
+    for (; j + 4 <= count; j += 4) {
+        const float *k0 = keys[j] + offset, *k1 = keys[j + 1] + offset, *k2 = keys[j + 2] + offset,
+                    *k3 = keys[j + 3] + offset;
+        lanes found[4] = {all(0.0f), all(0.0f), all(0.0f), all(0.0f)};
+        for (whole e = 0; e < full; e += L) {
+            lanes one = load(query + e);
+            found[0] = fused(one, load(k0 + e), found[0]);
+            found[1] = fused(one, load(k1 + e), found[1]);
+            found[2] = fused(one, load(k2 + e), found[2]);
+            found[3] = fused(one, load(k3 + e), found[3]);
+        }
+        if (full < E) {
+            lanes one = load(query + full, E - full);
+            found[0] = fused(one, load(k0 + full, E - full), found[0]);
+            found[1] = fused(one, load(k1 + full, E - full), found[1]);
+            found[2] = fused(one, load(k2 + full, E - full), found[2]);
+            found[3] = fused(one, load(k3 + full, E - full), found[3]);
+        }
+        sum4(found, to + j);
+    }
+    for (; j < count; j++) to[j] = dot(query, keys[j] + offset, E);
+    for (j = 0; j < count; j++) to[j] = bias ? to[j] * scale + bias[j] : to[j] * scale;
+    for (; j % L; j++) to[j] = -INFINITY;
+}
+
+// Scores to e^(score - highest); gives their sum, and the highest.
+static float exponentials(float* x, whole count, float* highest) {
+    float most = -INFINITY;
+    for (whole j = 0; j < count; j++) most = x[j] > most ? x[j] : most;
+    *highest = most;
+    if (most == -INFINITY) {
+        bool plain = true;
+        for (whole j = 0; j < count; j++) plain = plain && x[j] == -INFINITY;
+        if (plain) return 0.0f;
+    }
+    lanes total = all(0.0f);
+    for (whole j = 0; j < count; j += L) {
+        lanes weight = exponential(load(x + j) - all(most));
+        store(x + j, weight);
+        total = total + weight;
+    }
+    return sum(total);
+}
+
+template <int W>
+static inline void mixed(const float* weights, const float* const* values, whole offset, whole count, float factor,
+                         float* out) {
+    lanes found[W];
+    for (int i = 0; i < W; i++) found[i] = all(0.0f);
+    for (whole j = 0; j < count; j++) {
+        lanes weight = all(weights[j]);
+        const float* value = values[j] + offset;
+        for (int i = 0; i < W; i++) found[i] = fused(weight, load(value + i * L), found[i]);
+    }
+    for (int i = 0; i < W; i++) store(out + i * L, found[i] * all(factor));
+}
+
+// One query's attention; `scores` has room for the keys and eight more. Nothing to see gives zeros.
+static void attended(const float* query, const float* const* keys, const float* const* values, whole offset,
+                     whole count, whole E, float scale, const float* bias, float* scores, float* out, float* lse) {
+    float highest;
+    compared(query, keys, offset, count, E, scale, bias, scores);
+    float total = exponentials(scores, count, &highest);
+    if (lse) *lse = total == 0.0f ? -INFINITY : highest + std::log(total);
+    if (total == 0.0f) {
+        memset(out, 0, E * sizeof(float));
+        return;
+    }
+    float factor = 1.0f / total;
+    whole e = 0;
+    for (; e + 4 * L <= E; e += 4 * L) mixed<4>(scores, values, offset + e, count, factor, out + e);
+    for (; e + L <= E; e += L) mixed<1>(scores, values, offset + e, count, factor, out + e);
+    if (e < E) {
+        lanes found = all(0.0f);
+        for (whole j = 0; j < count; j++)
+            found = fused(all(scores[j]), load(values[j] + offset + e, E - e), found);
+        store(out + e, found * all(factor), E - e);
+    }
+}
+
+// --- a stack ---------------------------------------------------------------------------------------------------------
+
+struct Linear {
+    const float *panels, *bias;
+    whole out, in;
+};
+
+struct Heads {
+    Linear query, key, value, output;
+    whole heads, groups;
+    double scale;
+};
+
+struct Around {
+    Norm norm;
+    whole before;
+    double alpha;
+};
+
+struct Block {
+    Heads own;
+    Around around_own;
+    whole crossed;
+    Heads cross;
+    Around around_cross;
+    Linear inner, gate, outer;
+    whole gated, activation;
+    Around around_feedforward;
+};
+
+// Rows stand text by text, `pieces` new ones each. Keys and values of a layer are a table of places x rows; `origin`
+// says in which row of a place a text's piece lies, since hypotheses share what they have in common.
+struct Run {
+    float* x;
+    whole texts, pieces, at, width;
+    float* kept;
+    whole layer_step, value_step, place_step, row_step;
+    const int32_t* origin;
+    whole origin_step, look_ahead;
+    const float* bias;
+    const float* const* source_keys;
+    const float* const* source_values;
+    whole sources, source_length, source_step, source_head_step, source_place_step;
+    const float* source_bias;
+    const float *along, *across;
+    whole turned, pairs;
+    Norm last;
+    whole threads, layers;
+};
+
+// What stands before and after a stack that writes: vectors of pieces, a position, and what reads the next piece off.
+struct Ends {
+    const float* vectors;
+    double factor;
+    const float* position;
+    const whole* pieces;
+    Linear out;
+    float* said;
+};
+
+struct Room {
+    std::vector<float> normed, query, found, made, hidden, gate, turning;
+    void fit(const Run& run, const Block* blocks, whole rows) {
+        whole widest = 0, keys = run.width;
+        for (whole layer = 0; layer < run.layers; layer++) {
+            if (blocks[layer].inner.out > widest) widest = blocks[layer].inner.out;
+            if (blocks[layer].own.key.out > keys) keys = blocks[layer].own.key.out;
+        }
+        for (auto* each : {&normed, &query, &found, &made})
+            if ((whole)each->size() < rows * keys) each->resize(rows * keys);
+        for (auto* each : {&hidden, &gate})
+            if ((whole)each->size() < rows * widest) each->resize(rows * widest);
+    }
+};
+
+// Threads that take every product together, each some of its columns, and wait for one another in between.
+struct Team {
+    whole rank, size;
+    std::atomic<whole>*arrived, *turn;
+    void meet() const {
+        if (size == 1) return;
+        whole now = turn->load(std::memory_order_acquire);
+        if (arrived->fetch_add(1, std::memory_order_acq_rel) == size - 1) {
+            arrived->store(0, std::memory_order_relaxed);
+            turn->fetch_add(1, std::memory_order_acq_rel);
+            return;
+        }
+        // On a machine with other things to do, who is waited for may be waiting for this core.
+        for (int waited = 0; turn->load(std::memory_order_acquire) == now; waited++) {
+            if (waited > 4096) sched_yield();
+#if defined(__x86_64__)
+            else __builtin_ia32_pause();
+#endif
+        }
+    }
+    void share(whole count, whole& first, whole& end) const {
+        whole each = ((count + size - 1) / size + PANEL - 1) / PANEL * PANEL;
+        first = rank * each < count ? rank * each : count;
+        end = first + each < count ? first + each : count;
+    }
+    void share_rows(whole count, whole& first, whole& end) const {
+        first = count * rank / size;
+        end = count * (rank + 1) / size;
+    }
+};
+
+static void projected(const Linear& by, const float* x, whole rows, float* out, whole os, const Team& team) {
+    whole first, end;
+    team.share(by.out, first, end);
+    product(x, by.in, rows, by.panels, by.in, by.bias, out, os, first, end);
+}
+
+static void turned(float* x, whole heads, whole E, const float* along, const float* across, whole width, whole pairs) {
+    float before[1024];
+    for (whole h = 0; h < heads; h++, x += E) {
+        memcpy(before, x, width * sizeof(float));
+        for (whole e = 0; e < width; e++) {
+            whole other = pairs ? e ^ 1 : e < width / 2 ? e + width / 2 : e - width / 2;
+            x[e] = before[e] * along[e] + before[other] * across[e];
+        }
+    }
+}
+
+struct Going {
+    const Run& run;
+    const Team& team;
+    Room& room;
+    whole first, texts, rows;
+    float* x;
+    std::vector<float>& scores;
+    std::vector<const float*>&keys, &values;
+
+    void norms(const Norm& norm, const float* from, float* to) const {
+        whole begin, end, D = run.width;
+        team.share_rows(rows, begin, end);
+        for (whole row = begin; row < end; row++) normed(norm, from + row * D, D, to + row * D);
+        team.meet();
+    }
+
+    // The layer's input: x itself, or x normed.
+    const float* before(const Around& around) const {
+        if (!around.before) return x;
+        norms(around.norm, x, room.normed.data());
+        return room.normed.data();
+    }
+
+    // x and the layer's output, which lies in `made`.
+    void after(const Around& around, const Linear& by, const float* from) const {
+        whole begin, end, D = run.width;
+        projected(by, from, rows, room.made.data(), D, team);
+        team.share(D, begin, end);
+        float alpha = (float)around.alpha;
+        for (whole row = 0; row < rows; row++) {
+            float* to = x + row * D;
+            const float* made = room.made.data() + row * D;
+            if (alpha == 1.0f)
+                for (whole d = begin; d < end; d++) to[d] = to[d] + made[d];
+            else
+                for (whole d = begin; d < end; d++) to[d] = to[d] * alpha + made[d];
+        }
+        team.meet();
+        if (!around.before) norms(around.norm, x, x);
+    }
+
+    void own(const Heads& by, const Around& around, whole layer) const {
+        const float* input = before(around);
+        whole D = run.width, E = D / by.heads, shared = by.heads / by.groups;
+        float* table = run.kept + layer * run.layer_step;
+        projected(by.query, input, rows, room.query.data(), D, team);
+        if (run.pieces == 1) {
+            float* place = table + run.at * run.place_step + first * run.row_step;
+            projected(by.key, input, rows, place, run.row_step, team);
+            projected(by.value, input, rows, place + run.value_step, run.row_step, team);
+        } else {
+            for (whole text = 0; text < texts; text++) {
+                float* place = table + run.at * run.place_step + (first + text) * run.row_step;
+                const float* from = input + text * run.pieces * D;
+                projected(by.key, from, run.pieces, place, run.place_step, team);
+                projected(by.value, from, run.pieces, place + run.value_step, run.place_step, team);
+            }
+        }
+        team.meet();
+        if (run.along) {
+            whole begin, end;
+            team.share_rows(rows, begin, end);
+            for (whole row = begin; row < end; row++) {
+                whole piece = row % run.pieces, text = first + row / run.pieces;
+                const float *along = run.along + piece * run.turned, *across = run.across + piece * run.turned;
+                turned(room.query.data() + row * D, by.heads, E, along, across, run.turned, run.pairs);
+                float* key = table + (run.at + piece) * run.place_step + text * run.row_step;
+                turned(key, by.groups, E, along, across, run.turned, run.pairs);
+            }
+            team.meet();
+        }
+        // Heads are shared out where there is but one row, else rows.
+        whole length = run.at + run.pieces, begin = 0, end = rows, low = 0, high = by.heads;
+        if (rows == 1) team.share_rows(by.heads, low, high);
+        else team.share_rows(rows, begin, end);
+        whole known = -1;
+        for (whole row = begin; row < end; row++) {
+            whole text = first + row / run.pieces, piece = row % run.pieces;
+            if (text != known) {
+                const int32_t* origin = run.origin + text * run.origin_step;
+                for (whole j = 0; j < length; j++) {
+                    keys[j] = table + j * run.place_step + origin[j] * run.row_step;
+                    values[j] = keys[j] + run.value_step;
+                }
+                known = text;
+            }
+            whole seen = run.look_ahead ? length : run.at + piece + 1;
+            const float* bias = run.bias ? run.bias + text * length : nullptr;
+            for (whole h = low; h < high; h++)
+                attended(room.query.data() + row * D + h * E, keys.data(), values.data(), h / shared * E, seen, E,
+                         (float)by.scale, bias, scores.data(), room.found.data() + row * D + h * E, nullptr);
+        }
+        team.meet();
+        after(around, by.output, room.found.data());
+    }
+
+    void cross(const Heads& by, const Around& around, whole layer) const {
+        const float* input = before(around);
+        whole D = run.width, E = D / by.heads, shared = by.heads / by.groups;
+        projected(by.query, input, rows, room.query.data(), D, team);
+        team.meet();
+        whole begin = 0, end = rows, low = 0, high = by.heads, beams = run.texts / run.sources;
+        if (rows == 1) team.share_rows(by.heads, low, high);
+        else team.share_rows(rows, begin, end);
+        for (whole row = begin; row < end; row++) {
+            whole source = (first + row / run.pieces) / beams;
+            const float* bias = run.source_bias ? run.source_bias + source * run.source_length : nullptr;
+            const float *k = run.source_keys[layer] + source * run.source_step,
+                        *v = run.source_values[layer] + source * run.source_step;
+            for (whole j = 0; j < run.source_length; j++) {
+                keys[j] = k + j * run.source_place_step;
+                values[j] = v + j * run.source_place_step;
+            }
+            for (whole h = low; h < high; h++)
+                attended(room.query.data() + row * D + h * E, keys.data(), values.data(),
+                         h / shared * run.source_head_step, run.source_length, E, (float)by.scale, bias, scores.data(),
+                         room.found.data() + row * D + h * E, nullptr);
+        }
+        team.meet();
+        after(around, by.output, room.found.data());
+    }
+
+    void feedforward(const Block& block) const {
+        const float* input = before(block.around_feedforward);
+        whole F = block.inner.out, begin, end;
+        float *hidden = room.hidden.data(), *gate = room.gate.data();
+        projected(block.inner, input, rows, hidden, F, team);
+        if (block.gated) projected(block.gate, input, rows, gate, F, team);
+        team.share(F, begin, end);
+        for (whole row = 0; row < rows; row++) {
+            float* made = hidden + row * F;
+            activated(block.activation, made + begin, end - begin);
+            if (block.gated)
+                for (whole f = begin; f < end; f++) made[f] = made[f] * gate[row * F + f];
+        }
+        team.meet();
+        after(block.around_feedforward, block.outer, hidden);
+    }
+};
+
+static void go(const Run& run, const Block* blocks, whole first, whole texts, const Team& team, Room& room) {
+    thread_local std::vector<float> scores;
+    thread_local std::vector<const float*> keys, values;
+    whole longest = run.at + run.pieces > run.source_length ? run.at + run.pieces : run.source_length;
+    if ((whole)keys.size() < longest) scores.resize(longest + L), keys.resize(longest), values.resize(longest);
+    Going going{run, team, room, first, texts, texts * run.pieces, run.x + first * run.pieces * run.width,
+                scores, keys, values};
+    for (whole layer = 0; layer < run.layers; layer++) {
+        const Block& block = blocks[layer];
+        going.own(block.own, block.around_own, layer);
+        if (block.crossed) going.cross(block.cross, block.around_cross, layer);
+        going.feedforward(block);
+    }
+    going.norms(run.last, going.x, going.x);
+}
+
+static const whole ALONE = 1 << 16;
+
+// --- what a search asks ----------------------------------------------------------------------------------------------
+
+static void log_normalized(float* x, whole width) {
+    whole full = width / L * L;
+    lanes most = all(-INFINITY), total = all(0.0f);
+    for (whole i = 0; i < full; i += L) most = pick(load(x + i) > most, load(x + i), most);
+    float highest = -INFINITY;
+    for (int i = 0; i < L; i++) highest = most[i] > highest ? most[i] : highest;
+    for (whole i = full; i < width; i++) highest = x[i] > highest ? x[i] : highest;
+    for (whole i = 0; i < full; i += L) total = total + exponential(load(x + i) - all(highest));
+    if (full < width) {
+        float rest[L];
+        for (whole i = 0; i < L; i++) rest[i] = full + i < width ? x[full + i] - highest : -INFINITY;
+        total = total + exponential(load(rest));
+    }
+    float less = highest + std::log(sum(total));
+    for (whole i = 0; i < width; i++) x[i] = x[i] - less;
+}
+
+static bool any(marks which) {
+#if defined(__AVX2__) && defined(__FMA__)
+    return !_mm256_testz_si256((__m256i)which, (__m256i)which);
+#else
+    int32_t found = 0;
+    for (int i = 0; i < L; i++) found |= which[i];
+    return found;
+#endif
+}
+
+// Among equals the first; false where there is a NaN.
+static bool highest(const float* x, whole width, whole count, float* values, whole* places) {
+    whole known = 0;
+    marks broken = {0};
+    auto offer = [&](float value, whole place) {
+        if (known == count && !(value > values[count - 1])) return;
+        whole at = known < count ? known++ : count - 1;
+        for (; at > 0 && value > values[at - 1]; at--) values[at] = values[at - 1], places[at] = places[at - 1];
+        values[at] = value, places[at] = place;
+    };
+    whole i = 0;
+    for (; i < width && known < count; i++) offer(x[i], i);
+    for (; i + L <= width; i += L) {
+        lanes some = load(x + i);
+        if (any(some > all(values[count - 1])))
+            for (whole j = i; j < i + L; j++) offer(x[j], j);
+    }
+    for (; i < width; i++) offer(x[i], i);
+    for (i = 0; i + L <= width; i += L) broken = broken | (load(x + i) != load(x + i));
+    bool whole_numbers = !any(broken);
+    for (; i < width; i++) whole_numbers = whole_numbers && x[i] == x[i];
+    return whole_numbers;
+}
+
+// Rows in shares, one to a thread, where there is enough to do.
+template <class Work>
+static void shared(whole threads, whole rows, whole numbers, const Work& work) {
+    if (threads < 2 || rows < 2 || numbers < ALONE) return work(0, rows);
+#ifdef _OPENMP
+#pragma omp parallel num_threads((int)threads)
+    {
+        whole rank = omp_get_thread_num(), size = omp_get_num_threads();
+        work(rows * rank / size, rows * (rank + 1) / size);
+    }
+#else
+    work(0, rows);
+#endif
+}
+
+// --- what is called --------------------------------------------------------------------------------------------------
+
+extern "C" {
+
+whole regard_version() { return 1; }
+
+void regard_run(const Run* run, const Block* blocks) {
+    whole threads = run->threads, rows = run->texts * run->pieces, weights = 0;
+    for (whole layer = 0; layer < run->layers; layer++) {
+        const Block& block = blocks[layer];
+        weights += 4 * run->width * run->width + (2 + block.gated) * run->width * block.inner.out;
+    }
+    // Enough rows: each thread takes its own texts all the way. Few rows of large matrices: all threads share each.
+    bool apart = threads > 1 && run->texts >= 2 * threads && rows * weights > (1 << 22);
+    bool together = threads > 1 && !apart && rows * weights > (1 << 22);
+    if (!apart && !together) {
+        thread_local Room room;
+        room.fit(*run, blocks, rows);
+        go(*run, blocks, 0, run->texts, Team{0, 1, nullptr, nullptr}, room);
+        return;
+    }
+    std::atomic<whole> arrived{0}, turn{0};
+    Room room;
+    if (together) room.fit(*run, blocks, rows);
+#ifdef _OPENMP
+#pragma omp parallel num_threads((int)threads)
+#endif
+    {
+        whole rank = 0, size = 1;
+#ifdef _OPENMP
+        rank = omp_get_thread_num(), size = omp_get_num_threads();
+#endif
+        if (together) {
+            go(*run, blocks, 0, run->texts, Team{rank, size, &arrived, &turn}, room);
+        } else {
+            thread_local Room mine;
+            whole first = run->texts * rank / size, end = run->texts * (rank + 1) / size;
+            mine.fit(*run, blocks, (end - first) * run->pieces);
+            if (end > first) go(*run, blocks, first, end - first, Team{0, 1, nullptr, nullptr}, mine);
+        }
+    }
+}
+
+void regard_linear(const Linear* by, const float* x, float* out, whole rows, whole threads) {
+    Team alone{0, 1, nullptr, nullptr};
+    if (threads < 2 || rows * by->out * by->in < ALONE * 4) return projected(*by, x, rows, out, by->out, alone);
+#ifdef _OPENMP
+#pragma omp parallel num_threads((int)threads)
+#endif
+    {
+        whole rank = 0, size = 1, first, end;
+#ifdef _OPENMP
+        rank = omp_get_thread_num(), size = omp_get_num_threads();
+#endif
+        Team team{rank, size, nullptr, nullptr};
+        team.share_rows(rows, first, end);
+        if (rows < 8 * size) projected(*by, x, rows, out, by->out, team);
+        else projected(*by, x + first * by->in, end - first, out + first * by->out, by->out, alone);
+    }
+}
+
+// A few of the numbers of each of many tensors, as one: changes when they do.
+uint64_t regard_sample(const float* const* from, const whole* counts, whole tensors) {
+    uint64_t found = 1469598103934665603ull;
+    for (whole t = 0; t < tensors; t++)
+        for (whole i = 0, step = counts[t] / 61 + 1; i < counts[t]; i += step) {
+            uint32_t bits;
+            memcpy(&bits, from[t] + i, sizeof bits);
+            found = (found ^ bits) * 1099511628211ull;
+        }
+    return found;
+}
+
+void regard_pack(const float* weight, float* panels, whole outputs, whole inputs) {
+    for (whole n = 0; n < outputs; n += PANEL)
+        for (whole k = 0; k < inputs; k++)
+            for (whole i = 0; i < PANEL; i++)
+                panels[n * inputs + k * PANEL + i] = n + i < outputs ? weight[(n + i) * inputs + k] : 0.0f;
+}
+
+// x - log(sum of e^x), row by row, in place.
+void regard_log_softmax(float* x, whole rows, whole width, whole threads) {
+    shared(threads, rows, rows * width, [&](whole first, whole end) {
+        for (whole row = first; row < end; row++) log_normalized(x + row * width, width);
+    });
+}
+
+// The `count` highest of every row and where they stand, highest first; gives the first row with a NaN, or -1.
+whole regard_top(const float* x, whole rows, whole width, whole count, float* values, whole* places) {
+    whole broken = -1;
+    for (whole row = 0; row < rows; row++)
+        if (!highest(x + row * width, width, count, values + row * count, places + row * count) && broken < 0)
+            broken = row;
+    return broken;
+}
+
+void regard_norm(const Norm* norm, const float* x, float* out, whole rows, whole width) {
+    for (whole row = 0; row < rows; row++) normed(*norm, x + row * width, width, out + row * width);
+}
+
+void regard_activate(whole kind, float* x, whole rows, whole width) {
+    for (whole row = 0; row < rows; row++) activated(kind, x + row * width, width);
+}
+
+// Queries of B x H x Q, keys and values of B x G x S, each by its steps; a bias by its own, zero where it repeats.
+void regard_attend(const float* query, const whole* qs, const float* keys, const whole* ks, const float* values,
+                   const whole* vs, const float* bias, const whole* bs, float* out, float* lse, const whole* sizes,
+                   whole causal, double scale) {
+    whole B = sizes[0], H = sizes[1], G = sizes[2], Q = sizes[3], S = sizes[4], E = sizes[5];
+    std::vector<float> scores(S + L), row_bias(S + L);
+    std::vector<const float*> k(S), v(S);
+    for (whole b = 0; b < B; b++)
+        for (whole h = 0; h < H; h++) {
+            whole g = h / (H / G);
+            for (whole j = 0; j < S; j++) {
+                k[j] = keys + b * ks[0] + g * ks[1] + j * ks[2];
+                v[j] = values + b * vs[0] + g * vs[1] + j * vs[2];
+            }
+            for (whole q = 0; q < Q; q++) {
+                const float* own = bias ? bias + b * bs[0] + h * bs[1] + q * bs[2] : nullptr;
+                whole at = (b * H + h) * Q + q;
+                attended(query + b * qs[0] + h * qs[1] + q * qs[2], k.data(), v.data(), 0, causal ? q + 1 : S, E,
+                         (float)scale, own, scores.data(), out + at * E, lse + at);
+            }
+        }
+}
+
+// A whole step: pieces to vectors, the stack, and the log-probability of every piece that may follow.
+void regard_step(const Run* run, const Block* blocks, const Ends* ends) {
+    whole D = run->width;
+    float factor = (float)ends->factor;
+    for (whole row = 0; row < run->texts; row++) {
+        const float* vector = ends->vectors + ends->pieces[row] * D;
+        for (whole d = 0; d < D; d++) run->x[row * D + d] = vector[d] * factor + ends->position[d];
+    }
+    regard_run(run, blocks);
+    regard_linear(&ends->out, run->x, ends->said, run->texts, run->threads);
+    regard_log_softmax(ends->said, run->texts, ends->out.out, run->threads);
+}
+}

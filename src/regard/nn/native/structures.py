@@ -1,0 +1,105 @@
+"""What the kernels are given, laid out as in `kernels.cpp`."""
+
+from ctypes import POINTER, Structure, c_double, c_int64, c_void_p
+
+NORM_KINDS = {"none": 0, "layer": 1, "rms": 2}
+ACTIVATION_KINDS = {"relu": 0, "gelu": 1, "gelu_tanh": 2, "silu": 3}
+
+
+class Norm(Structure):
+    """Its kind, its parameters and what keeps it from dividing by zero."""
+
+    _fields_ = (("kind", c_int64), ("gain", c_void_p), ("bias", c_void_p), ("epsilon", c_double))
+
+
+class Linear(Structure):
+    """Panels of weights, a bias or nothing."""
+
+    _fields_ = (("panels", c_void_p), ("bias", c_void_p), ("out", c_int64), ("inputs", c_int64))
+
+
+class Heads(Structure):
+    """An attention's projections."""
+
+    _fields_ = (
+        ("query", Linear),
+        ("key", Linear),
+        ("value", Linear),
+        ("output", Linear),
+        ("heads", c_int64),
+        ("groups", c_int64),
+        ("scale", c_double),
+    )
+
+
+class Around(Structure):
+    """The residual around a layer."""
+
+    _fields_ = (("norm", Norm), ("before", c_int64), ("alpha", c_double))
+
+
+class Block(Structure):
+    """A block of a stack."""
+
+    _fields_ = (
+        ("own", Heads),
+        ("around_own", Around),
+        ("crossed", c_int64),
+        ("cross", Heads),
+        ("around_cross", Around),
+        ("inner", Linear),
+        ("gate", Linear),
+        ("outer", Linear),
+        ("gated", c_int64),
+        ("activation", c_int64),
+        ("around_feedforward", Around),
+    )
+
+
+class Run(Structure):
+    """One pass of a stack over new pieces."""
+
+    _fields_ = (
+        ("x", c_void_p),
+        ("texts", c_int64),
+        ("pieces", c_int64),
+        ("at", c_int64),
+        ("width", c_int64),
+        ("kept", c_void_p),
+        ("layer_step", c_int64),
+        ("value_step", c_int64),
+        ("place_step", c_int64),
+        ("row_step", c_int64),
+        ("origin", c_void_p),
+        ("origin_step", c_int64),
+        ("look_ahead", c_int64),
+        ("bias", c_void_p),
+        ("source_keys", POINTER(c_void_p)),
+        ("source_values", POINTER(c_void_p)),
+        ("sources", c_int64),
+        ("source_length", c_int64),
+        ("source_step", c_int64),
+        ("source_head_step", c_int64),
+        ("source_place_step", c_int64),
+        ("source_bias", c_void_p),
+        ("along", c_void_p),
+        ("across", c_void_p),
+        ("turned", c_int64),
+        ("pairs", c_int64),
+        ("last", Norm),
+        ("threads", c_int64),
+        ("layers", c_int64),
+    )
+
+
+class Ends(Structure):
+    """What stands before and after a stack that writes."""
+
+    _fields_ = (
+        ("vectors", c_void_p),
+        ("factor", c_double),
+        ("position", c_void_p),
+        ("pieces", c_void_p),
+        ("out", Linear),
+        ("said", c_void_p),
+    )
