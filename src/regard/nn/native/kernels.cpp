@@ -98,52 +98,49 @@ static const whole PANEL = 16, EXACT = 64, STRETCH = 512, BLOCK = 96;
 template <int M, int P>
 static inline void tile(const float* x, whole xs, const float* w, whole ws, whole K, bool begun, const float* b,
                         float* out, whole os, whole columns) {
-    lanes total[M][2 * P];
-    float part[2 * L * P];
-    bool narrow = columns < PANEL * P;
-    for (int m = 0; m < M; m++) {
-        const float* from = out + m * os;
-        if (begun && narrow) memcpy(part, from, columns * sizeof(float)), from = part;
-        for (int p = 0; p < 2 * P; p++) total[m][p] = begun ? load(from + p * L) : all(0.0f);
-    }
-    for (whole first = 0; first < K; first += EXACT) {
-        whole end = first + EXACT < K ? first + EXACT : K;
-        lanes found[M][2 * P];
-        for (int m = 0; m < M; m++)
-            for (int p = 0; p < 2 * P; p++) found[m][p] = all(0.0f);
-        for (whole k = first; k < end; k++) {
-            lanes side[2 * P];
-            for (int p = 0; p < 2 * P; p++) side[p] = load(w + p / 2 * ws + k * PANEL + p % 2 * L);
-            for (int m = 0; m < M; m++) {
-                lanes one = all(x[m * xs + k]);
-                for (int p = 0; p < 2 * P; p++) found[m][p] = fused(one, side[p], found[m][p]);
-            }
+    lanes found[M][2 * P];
+    for (int m = 0; m < M; m++)
+        for (int p = 0; p < 2 * P; p++) found[m][p] = all(0.0f);
+    for (whole k = 0; k < K; k++) {
+        lanes side[2 * P];
+        for (int p = 0; p < 2 * P; p++) side[p] = load(w + p / 2 * ws + k * PANEL + p % 2 * L);
+        for (int m = 0; m < M; m++) {
+            lanes one = all(x[m * xs + k]);
+            for (int p = 0; p < 2 * P; p++) found[m][p] = fused(one, side[p], found[m][p]);
         }
-        for (int m = 0; m < M; m++)
-            for (int p = 0; p < 2 * P; p++) total[m][p] = total[m][p] + found[m][p];
     }
     for (int m = 0; m < M; m++) {
-        float* to = narrow ? part : out + m * os;
-        for (int p = 0; p < 2 * P; p++) store(to + p * L, b && !narrow ? total[m][p] + load(b + p * L) : total[m][p]);
-        if (narrow)
-            for (whole n = 0; n < columns; n++) out[m * os + n] = b ? part[n] + b[n] : part[n];
+        float part[2 * L * P], *to = out + m * os;
+        if (columns < PANEL * P) {
+            for (int p = 0; p < 2 * P; p++) store(part + p * L, found[m][p]);
+            for (whole n = 0; n < columns; n++) {
+                float total = begun ? to[n] + part[n] : part[n];
+                to[n] = b ? total + b[n] : total;
+            }
+            continue;
+        }
+        for (int p = 0; p < 2 * P; p++) {
+            lanes total = begun ? load(to + p * L) + found[m][p] : found[m][p];
+            store(to + p * L, b ? total + load(b + p * L) : total);
+        }
     }
 }
 
+// Columns first to end of M rows, for k of a stretch.
 template <int M, int P>
-static inline void along(const float* x, whole xs, const float* w, whole K, whole k, whole length, const float* b,
+static inline void along(const float* x, whole xs, const float* w, whole K, whole k, whole stop, const float* b,
                          float* out, whole os, whole first, whole end) {
     for (whole n = first; n < end;) {
-        whole columns = end - n;
-        const float* from = w + n * K + k * PANEL;
-        const float* add = b && k + length == K ? b + n : nullptr;
-        if (columns >= PANEL * P) {
-            tile<M, P>(x + k, xs, from, K * PANEL, length, k > 0, add, out + n, os, PANEL * P);
-            n += PANEL * P;
-        } else {
-            tile<M, 1>(x + k, xs, from, K * PANEL, length, k > 0, add, out + n, os, columns < PANEL ? columns : PANEL);
-            n += PANEL;
+        whole columns = end - n < PANEL ? end - n : PANEL;
+        bool several = end - n >= PANEL * P;
+        for (whole at = k; at < stop; at += EXACT) {
+            whole length = at + EXACT < stop ? EXACT : stop - at;
+            const float* from = w + n * K + at * PANEL;
+            const float* add = b && at + length == K ? b + n : nullptr;
+            if (several) tile<M, P>(x + at, xs, from, K * PANEL, length, at > 0, add, out + n, os, PANEL * P);
+            else tile<M, 1>(x + at, xs, from, K * PANEL, length, at > 0, add, out + n, os, columns);
         }
+        n += several ? PANEL * P : PANEL;
     }
 }
 
@@ -151,21 +148,21 @@ static inline void along(const float* x, whole xs, const float* w, whole K, whol
 static void product(const float* x, whole xs, whole M, const float* w, whole K, const float* b, float* out, whole os,
                     whole first, whole end) {
     for (whole k = 0; k < K; k += STRETCH) {
-        whole length = k + STRETCH < K ? STRETCH : K - k;
+        whole stop = k + STRETCH < K ? k + STRETCH : K;
         for (whole m0 = 0; m0 < M; m0 += BLOCK) {
             whole m1 = m0 + BLOCK < M ? m0 + BLOCK : M;
             // One row after another through all panels, or panel by panel for all rows, which stay near.
             for (whole n = first, wide = m1 - m0 < 6 ? end - first : PANEL; n < end; n += wide) {
                 whole next = n + wide < end ? n + wide : end, m = m0;
-                for (; m + 6 <= m1; m += 6) along<6, 1>(x + m * xs, xs, w, K, k, length, b, out + m * os, os, n, next);
+                for (; m + 6 <= m1; m += 6) along<6, 1>(x + m * xs, xs, w, K, k, stop, b, out + m * os, os, n, next);
                 const float* from = x + m * xs;
                 float* to = out + m * os;
                 switch (m1 - m) {
-                    case 1: along<1, 4>(from, xs, w, K, k, length, b, to, os, n, next); break;
-                    case 2: along<2, 2>(from, xs, w, K, k, length, b, to, os, n, next); break;
-                    case 3: along<3, 2>(from, xs, w, K, k, length, b, to, os, n, next); break;
-                    case 4: along<4, 1>(from, xs, w, K, k, length, b, to, os, n, next); break;
-                    case 5: along<5, 1>(from, xs, w, K, k, length, b, to, os, n, next); break;
+                    case 1: along<1, 4>(from, xs, w, K, k, stop, b, to, os, n, next); break;
+                    case 2: along<2, 2>(from, xs, w, K, k, stop, b, to, os, n, next); break;
+                    case 3: along<3, 2>(from, xs, w, K, k, stop, b, to, os, n, next); break;
+                    case 4: along<4, 1>(from, xs, w, K, k, stop, b, to, os, n, next); break;
+                    case 5: along<5, 1>(from, xs, w, K, k, stop, b, to, os, n, next); break;
                 }
             }
         }
