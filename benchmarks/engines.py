@@ -1,14 +1,15 @@
 """Decoding with each engine, and by calling CTranslate2 directly: sentences a second as ratios, in one run.
 
-python benchmarks/engines.py BUNDLE SOURCES [SENTENCES] [--onnx]
+python benchmarks/engines.py BUNDLE SOURCES [SENTENCES] [--limit PIECES] [--onnx]
 
 BUNDLE is a translator, SOURCES a file of sentences (Multi30k's test_2016_flickr.en: 1,000 of them). Everything but the
 loading is timed: tokenization, search, probabilities and statuses; calling CTranslate2 directly means tokenizing with
 our tokenizer, `translate_batch` with the same beams and nothing more, and joining its pieces to text. Each is run once
-to warm up and then twice in turn, and the better time counts. Outputs are compared in passing.
+to warm up and then twice in turn, and the better time counts. Outputs are compared in passing. With a limit every
+output is cut there, so that a model that has learnt nothing yet can be timed: its outputs never end.
 """
 
-import sys
+import argparse
 import tempfile
 import time
 from collections.abc import Callable
@@ -27,7 +28,7 @@ SEARCHES = {"greedy": ("search.method=greedy",), "beam 5": ("search.method=beam"
 TIMES = 2
 
 
-def direct(pipeline: Pipeline, batch: int, beams: int, compute: str) -> Run:
+def direct(pipeline: Pipeline, batch: int, beams: int, compute: str, limit: int) -> Run:
     """CTranslate2 as its own users call it."""
     sides, pieces = pipeline.task.sides, pieces_of(pipeline.task)
     with tempfile.TemporaryDirectory() as folder:
@@ -38,6 +39,7 @@ def direct(pipeline: Pipeline, batch: int, beams: int, compute: str) -> Run:
     def run(sentences: list[str]) -> list[str]:
         sources = [[pieces.source[number] for number in sides.read(cut)] for cut in sides.source.encode_many(sentences)]
         options = {"max_input_length": 0, "min_decoding_length": 0, "beam_size": beams, "return_scores": True}
+        options |= {"max_decoding_length": limit} if limit else {}
         found = []
         if batch == 1:
             found = [translator.translate_batch([source], **options)[0] for source in sources]
@@ -75,13 +77,18 @@ def timed(runs: dict[str, Run], sentences: list[str]) -> dict[str, tuple[float, 
 
 
 def main() -> None:
-    arguments = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
-    if len(arguments) < 2:
-        raise SystemExit(__doc__)
-    sentences = Path(arguments[1]).read_text("utf-8").splitlines()[: int(arguments[2]) if arguments[2:] else None]
-    ours = Pipeline.load(arguments[0], ["device=cpu"])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bundle")
+    parser.add_argument("sources", type=Path)
+    parser.add_argument("sentences", type=int, nargs="?")
+    parser.add_argument("--limit", type=int, default=0)
+    parser.add_argument("--onnx", action="store_true")
+    given = parser.parse_args()
+    sentences = given.sources.read_text("utf-8").splitlines()[: given.sentences]
+    cut = ["search.longest_factor=0", f"search.longest_extra={given.limit}"] if given.limit else []
+    ours = Pipeline.load(given.bundle, ["device=cpu", *cut])
     engines = {"torch": ours, "ctranslate2": ours.with_engine("ctranslate2")}
-    if "--onnx" in sys.argv:
+    if given.onnx:
         engines["onnx"] = ours.with_engine("onnx")
     print(
         f"{len(sentences)} sentences, {torch.get_num_threads()} threads; ratios to CTranslate2 float32 called directly"
@@ -90,8 +97,8 @@ def main() -> None:
         for search, changes in SEARCHES.items():
             beams = 5 if search == "beam 5" else 1
             runs = {
-                "ctranslate2 directly": direct(ours, batch, beams, "float32"),
-                "ctranslate2 directly, int8": direct(ours, batch, beams, "int8"),
+                "ctranslate2 directly": direct(ours, batch, beams, "float32", given.limit),
+                "ctranslate2 directly, int8": direct(ours, batch, beams, "int8", given.limit),
             }
             for name, pipeline in engines.items():
                 runs[name] = through(pipeline.with_settings(*changes, f"predict.rows={batch}"), batch)

@@ -224,7 +224,7 @@ class Compiled:
             look_ahead=ahead,
             bias=None if bias is None else bias.data_ptr(),
             last=self.last,
-            threads=torch.get_num_threads(),
+            threads=native.threads(),
             layers=self.layers,
         )
         if isinstance(self.position, Rotary):

@@ -12,8 +12,11 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
 
+from regard.attention import watched
 from regard.decode import Hypothesis, Progressing, Request, SearchSettings, search, stream
+from regard.decode.searchers import searcher_of
 from regard.errors import RequestError
+from regard.nn import native
 from regard.tasks.grouping import GroupSettings, in_groups
 from regard.tasks.looking import Looking
 from regard.tasks.results import Written
@@ -53,7 +56,13 @@ class Generating:
         """What `run` makes of all, those of similar length together, in their order; every beam counts its pieces."""
         tokens = max(self.groups.tokens // self.search.beams, 1)
         beams = GroupSettings(rows=self.groups.rows, tokens=tokens)
-        return in_groups(asked, lambda one: len(one.pieces), beams, run)
+        return in_groups(asked, lambda one: len(one.pieces), beams, run, self.callers)
+
+    @property
+    def callers(self) -> int:
+        """How many groups are searched at once: as many as there are threads, where nobody looks on."""
+        plain = not watched() and not self.search.coverage and searcher_of(self.model) is None
+        return native.threads() if plain and self.device.type == "cpu" and native.ready() else 1
 
     def searched(self, asked: Sequence[Asking]) -> list[list[Hypothesis]]:
         """The best outputs of each, searched together."""

@@ -1,6 +1,8 @@
 """Many inputs through a model a batch at a time, those of similar length together, given back in their order."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from itertools import islice
 from typing import TypeVar
 
@@ -8,6 +10,7 @@ import torch
 from pydantic import PositiveInt
 
 from regard.config import Settings
+from regard.nn import native
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
@@ -43,13 +46,35 @@ def in_groups(
     length: Callable[[Item], int],
     settings: GroupSettings,
     run: Callable[[list[Item]], Sequence[Outcome]],
+    callers: int = 1,
 ) -> list[Outcome]:
-    """What `run` makes of every item, run on groups of similar length, in the order of the items."""
+    """What `run` makes of every item, run on groups of similar length, in the order of the items.
+
+    Several callers run a group each, in threads of their own: one searches while another computes.
+    """
     lengths = [length(item) for item in items]
+    together = list(groups(lengths, settings))
+    given = [[items[number] for number in group] for group in together]
     found: dict[int, Outcome] = {}
-    for group in groups(lengths, settings):
-        found.update(zip(group, run([items[number] for number in group]), strict=True))
+    for group, outcomes in zip(together, _each(run, given, min(callers, len(given))), strict=True):
+        found.update(zip(group, outcomes, strict=True))
     return [found[number] for number in range(len(items))]
+
+
+def _each(
+    run: Callable[[list[Item]], Sequence[Outcome]], given: Sequence[list[Item]], callers: int
+) -> Iterator[Sequence[Outcome]]:
+    if callers < 2:
+        yield from map(run, given)
+        return
+
+    def alone(group: list[Item]) -> Sequence[Outcome]:
+        with native.sharing(max(native.threads() // callers, 1)):
+            return run(group)
+
+    with ThreadPoolExecutor(callers, "regard-group") as pool:
+        # Whatever this thread knows of its surroundings, its callers know.
+        yield from pool.map(lambda context, group: context.run(alone, group), [copy_context() for _ in given], given)
 
 
 def groups(lengths: Sequence[int], settings: GroupSettings) -> Iterator[list[int]]:

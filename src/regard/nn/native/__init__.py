@@ -14,6 +14,8 @@ from regard.nn.native.kernels import (
     ready,
     sample,
     serves,
+    sharing,
+    threads,
     top,
 )
 
@@ -31,5 +33,7 @@ __all__ = [
     "ready",
     "sample",
     "serves",
+    "sharing",
+    "threads",
     "top",
 ]

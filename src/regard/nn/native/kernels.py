@@ -3,7 +3,9 @@
 A stack run in one call and its modules inside `Natively` use the same kernels, so that watching changes no bit.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from ctypes import byref, c_double, c_int64, c_void_p
 from typing import Any
 
@@ -20,6 +22,7 @@ from regard.nn.native.structures import ACTIVATION_KINDS, NORM_KINDS, Linear, No
 PANEL = 16
 flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 _packed: WeakIdKeyDictionary = WeakIdKeyDictionary()
+_sharing: ContextVar[int] = ContextVar("sharing", default=0)
 
 
 def serves(*tensors: Tensor | None) -> bool:
@@ -75,7 +78,7 @@ def projection(by: Linear, x: Float[Tensor, "*R I"]) -> Float[Tensor, "*R O"]:
     x = x.contiguous()
     out = x.new_empty(*x.shape[:-1], by.out)
     rows = c_int64(x.numel() // x.shape[-1])
-    kernels().regard_linear(byref(by), address(x), address(out), rows, c_int64(torch.get_num_threads()))
+    kernels().regard_linear(byref(by), address(x), address(out), rows, c_int64(threads()))
     return out
 
 
@@ -128,8 +131,8 @@ def log_softmax(logits: Float[Tensor, "*R V"]) -> Float[Tensor, "*R V"]:
     """x - log(sum of e^x), over the last dimension."""
     out = logits.clone(memory_format=torch.contiguous_format)
     width = out.shape[-1]
-    rows, threads = c_int64(out.numel() // width), c_int64(torch.get_num_threads())
-    kernels().regard_log_softmax(address(out), rows, c_int64(width), threads)
+    rows = c_int64(out.numel() // width)
+    kernels().regard_log_softmax(address(out), rows, c_int64(width), c_int64(threads()))
     return out
 
 
@@ -216,6 +219,21 @@ def _steps(tensor: Tensor) -> Any:
 
 def _numbers(*numbers: int) -> Any:
     return (c_int64 * len(numbers))(*numbers)
+
+
+def threads() -> int:
+    """How many threads a call may use: all there are, unless several callers share them."""
+    return _sharing.get() or torch.get_num_threads()
+
+
+@contextmanager
+def sharing(each: int) -> Iterator[None]:
+    """Inside, calls use so many threads; for callers in threads of their own."""
+    token = _sharing.set(each)
+    try:
+        yield
+    finally:
+        _sharing.reset(token)
 
 
 def ready() -> bool:
