@@ -212,3 +212,10 @@ def test_only_plain_numbers_are_served() -> None:
 
 class Odd(Tensor):
     """A tensor that is more than its numbers."""
+
+
+def test_they_can_be_done_without_for_a_while() -> None:
+    plain = torch.ones(2)
+    with native.without():
+        assert not native.serves(plain)
+    assert native.serves(plain)

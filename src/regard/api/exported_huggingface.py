@@ -21,6 +21,7 @@ from regard.convert.huggingface.choosing import Choice, Known
 from regard.engines.engine import beside
 from regard.errors import DataError
 from regard.models.embedder import Embedder
+from regard.nn import native
 from regard.tasks import Result
 from regard.text import Tokenizing
 
@@ -112,7 +113,7 @@ def agreeing(pipeline: Pipeline, chosen: Choice, folder: Path, results: Sequence
     """Nothing, once Transformers' own class gave the same logits; a sentence where it is not there to be asked."""
     if importlib.util.find_spec("transformers") is None:
         return ["Transformers is not installed, so only our own importer has read the export again."]
-    with _offline() as transformers, torch.no_grad():
+    with _offline() as transformers, torch.no_grad(), native.without():
         theirs = getattr(transformers, chosen.kind).from_pretrained(folder, local_files_only=True).eval()
         for _ in range(2):
             pieces = torch.randint(4, _size(pipeline), (2, 9))

@@ -17,6 +17,7 @@ from regard.nn.native.kernels import (
     sharing,
     threads,
     top,
+    without,
 )
 
 __all__ = [
@@ -36,4 +37,5 @@ __all__ = [
     "sharing",
     "threads",
     "top",
+    "without",
 ]

@@ -23,12 +23,15 @@ PANEL = 16
 flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 _packed: WeakIdKeyDictionary = WeakIdKeyDictionary()
 _sharing: ContextVar[int] = ContextVar("sharing", default=0)
+_unwanted: ContextVar[bool] = ContextVar("unwanted", default=False)
 
 
 def serves(*tensors: Tensor | None) -> bool:
     """Whether these are numbers the kernels can read, and there are kernels."""
-    usable = not torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu") and ready()
-    return usable and all(each is None or _plain(each) for each in tensors)
+    learning = torch.is_grad_enabled() or torch.is_autocast_enabled("cpu")
+    # Who follows what torch does to make another program of it cannot follow us.
+    followed = torch._C._get_tracing_state() is not None or torch.compiler.is_compiling()
+    return not learning and not followed and ready() and all(each is None or _plain(each) for each in tensors)
 
 
 def _plain(tensor: Tensor) -> bool:
@@ -236,9 +239,19 @@ def sharing(each: int) -> Iterator[None]:
         _sharing.reset(token)
 
 
+@contextmanager
+def without() -> Iterator[None]:
+    """Inside, torch computes everything: for comparing with what others compute by torch, rounding included."""
+    token = _unwanted.set(True)
+    try:
+        yield
+    finally:
+        _unwanted.reset(token)
+
+
 def ready() -> bool:
     """Whether there are kernels."""
-    return building.library() is not None
+    return not _unwanted.get() and building.library() is not None
 
 
 def kernels() -> Any:
