@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional as F
 
+from regard.errors import ModelError
 from regard.nn import native
 from regard.nn.feedforward import ACTIVATIONS
 from regard.nn.native.kernels import INSTEAD, PANEL, flash
-from regard.nn.native.structures import ACTIVATION_KINDS
+from regard.nn.native.structures import ACTIVATION_KINDS, Linear
 
 pytestmark = pytest.mark.usefixtures("no_gradients")
 few = st.integers(1, 40)
@@ -164,6 +165,20 @@ def test_inside_the_mode_torch_is_ours_and_leaves_the_rest_alone() -> None:
         with torch.enable_grad():
             assert F.linear(x, weight.requires_grad_()).requires_grad
     assert flash in INSTEAD
+
+
+def test_what_does_not_fit_is_refused_and_not_read() -> None:
+    x, weight = torch.randn(2, 24), torch.randn(8, 23)
+    packed = native.panels(weight)
+    with pytest.raises(ModelError, match="width 24"):
+        native.projection(Linear(packed.data_ptr(), None, 8, 23), x)
+    with native.Natively(), pytest.raises(RuntimeError):
+        F.linear(x, weight)
+    with native.Natively(), pytest.raises(RuntimeError):
+        F.layer_norm(x, (24,), torch.ones(23), torch.ones(23))
+    one, other = torch.randn(1, 2, 3, 8), torch.randn(1, 2, 3, 4)
+    with native.Natively(), pytest.raises(RuntimeError):
+        flash(one, other, other, scale=1.0)
 
 
 def told(**environment: str) -> str:

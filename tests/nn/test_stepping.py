@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 
 from regard.attention import record, watched
+from regard.attention.pruning import prune
+from regard.errors import RegardError
 from regard.models import Transformer, TransformerLanguage, TransformerSettings, Vocabulary
 from regard.models.language import LanguageSettings
 from regard.models.protocols import Decoder
@@ -147,6 +149,30 @@ def test_an_adapted_model_keeps_its_adapters(by: type) -> None:
     model = translator({})
     adapt(model, LoraSettings(rank=2))
     assert plan(model.eval().decoder) is None
+
+
+@pytest.mark.parametrize("kept", [{"attention": [0, 2], "cross": [1]}, {"attention": [1, 2], "cross": [0, 3]}])
+def test_heads_that_are_gone_are_not_read(by: type, kept: dict[str, list[int]]) -> None:
+    model = translator({})
+    written(model, SOURCE, REAL)
+    prune(model, {f"decoder.blocks.{block}.{name}": heads for block in (0, 1) for name, heads in kept.items()})
+    prune(model, {f"encoder.stack.blocks.{block}.attention": [3] for block in (0, 1)})
+    said, whole = written(model, SOURCE, REAL, beams=1), model(SOURCE, SOURCE, REAL).hidden.detach()
+    assert same_watched(model, SOURCE, REAL)
+    with torch.no_grad():
+        torch.testing.assert_close(model(SOURCE, SOURCE, REAL).hidden, whole, atol=1e-5, rtol=1e-5)
+    assert len(said) == 4
+
+
+def test_pieces_and_rows_that_do_not_fit_are_refused_and_not_read(by: type) -> None:
+    model = translator({})
+    with torch.no_grad():
+        state, pieces = model.start(SOURCE, REAL)
+        for _ in range(2):
+            _, state = model.step(pieces, state)
+        for wrong in (torch.tensor([1, 2, 23]), torch.tensor([1, -1, 2]), torch.tensor([1, 2]), torch.tensor([1] * 7)):
+            with pytest.raises((RegardError, IndexError, RuntimeError)):
+                model.step(wrong, state)
 
 
 def test_a_listener_that_comes_late_is_heard(by: type) -> None:

@@ -49,6 +49,11 @@ class Ends:
         readable = native.serves(embedding.vectors, readout.weight, readout.bias) and embedding.vectors.is_contiguous()
         return cls(embedding, readout) if plain and not hooked and readable else None
 
+    def known(self, pieces: Int[Tensor, " R"]) -> bool:
+        """Whether there is a vector for each; what there is none for is the embedding's to refuse."""
+        lowest, highest = torch.aminmax(pieces)
+        return int(lowest) >= 0 and int(highest) < len(self.embedding.vectors)
+
     def position(self, at: range) -> Float[Tensor, "1 1 D"]:
         """What is added to every vector there."""
         return self.embedding.position.embed(self.nothing, at).contiguous()
@@ -141,7 +146,7 @@ class Compiled:
         """The last block's output, normed, and where its texts stand; None for what is left to the modules."""
         kept = Kept.of(self, past) if isinstance(past, tuple) and _whole(past) else past
         jointly = (sources is not None) != bool(self.blocks[0].crossed)
-        if isinstance(kept, tuple) or jointly or not self._takes(x, scene, kept) or not _readable(sources):
+        if isinstance(kept, tuple) or jointly or not self._takes(x, scene, kept) or not readable(sources, len(x)):
             return None
         assert isinstance(scene.at, range)
         x = x.clone(memory_format=torch.contiguous_format)
@@ -158,7 +163,7 @@ class Compiled:
         assert kept.ends is not None
         at, rows = range(kept.length, kept.length + 1), len(pieces)
         x, said = torch.empty(rows, 1, self.width), torch.empty(rows, kept.ends.out.out)
-        pieces, position = pieces.contiguous(), kept.ends.position(at)
+        pieces, position = pieces.long().contiguous(), kept.ends.position(at)
         ends = c.Ends(
             kept.ends.embedding.vectors.data_ptr(),
             kept.ends.embedding.factor,
@@ -185,9 +190,10 @@ class Compiled:
     def _takes(self, x: Tensor, scene: Scene, kept: Kept | None) -> bool:
         """Whether these pieces stand where the kernels count from, and see what the kernels let them see."""
         free, behind = scene.mask is FREE and kept is None, scene.mask is LOOK_AHEAD and scene.real is None
-        begin = 0 if kept is None else kept.length
+        begin, rows = (0, len(x)) if kept is None else (kept.length, len(kept.origin))
         placed = isinstance(scene.at, range) and scene.at.start == begin and scene.at.step == 1
-        return (free or behind) and placed and x.numel() > 0 and native.serves(x)
+        fitting = x.numel() > 0 and len(x) == rows and x.shape[-1] == self.width
+        return (free or behind) and placed and fitting and native.serves(x)
 
     def _run(
         self,
@@ -305,7 +311,18 @@ class Compiled:
 def _alike(blocks: list[Block]) -> bool:
     """Whether one table has room for all of them, and one wave turns them."""
     first = blocks[0].attention
-    return len({_shape(block) for block in blocks}) == 1 and first.query.in_features // first.heads <= WIDEST
+    attentions = [each for block in blocks for each in (block.attention, block.cross) if each is not None]
+    whole = all(map(_whole_heads, attentions)) and first.query.in_features // first.heads <= WIDEST
+    return whole and len({_shape(block) for block in blocks}) == 1
+
+
+def _whole_heads(module: MultiHeadAttention) -> bool:
+    """Whether its heads make up the model's width: none was pruned away."""
+    width = module.query.in_features
+    shared = width // module.heads * module.groups
+    projections = (module.query, module.key, module.value, module.output)
+    sizes = [tuple(each.weight.shape) for each in projections]
+    return sizes == [(width, width), (shared, width), (shared, width), (width, width)]
 
 
 def _shape(block: Block) -> tuple[Any, ...]:
@@ -323,12 +340,12 @@ def _whole(pasts: tuple[Past, ...]) -> bool:
     )
 
 
-def _readable(sources: tuple[Memory, ...] | None) -> bool:
-    """Whether the sources of all layers lie alike."""
+def readable(sources: tuple[Memory, ...] | None, rows: int) -> bool:
+    """Whether the sources of all layers lie alike, and so many rows are as many for each."""
     if sources is None:
         return True
-    steps = sources[0].keys.stride()
-    return steps[-1] == 1 and all(steps == each.keys.stride() == each.values.stride() for each in sources)
+    steps, even = sources[0].keys.stride(), rows % len(sources[0].keys) == 0
+    return even and steps[-1] == 1 and all(steps == each.keys.stride() == each.values.stride() for each in sources)
 
 
 def _hidden(real: Bool[Tensor, "B S"]) -> Float[Tensor, "B S"]:

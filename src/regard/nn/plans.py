@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from regard.attention import Memory, watched
 from regard.nn import native
 from regard.nn.blocks import Block
-from regard.nn.compiled import Compiled, Ends, Kept
+from regard.nn.compiled import Compiled, Ends, Kept, readable
 from regard.nn.embeddings import Embedding, Readout
 from regard.nn.stepping import Growing, Ordinary
 
@@ -81,7 +81,8 @@ def stepped(
     """A whole step, from pieces to what may follow them, where the kernels can take it and nobody watches."""
     if not isinstance(past, Kept) or past.ends is None or watched() or torch.is_grad_enabled():
         return None
-    return past.plan.step(pieces, past, sources)
+    fitting = len(pieces) == len(past.origin) and readable(sources, len(pieces)) and past.ends.known(pieces)
+    return past.plan.step(pieces, past, sources) if fitting else None
 
 
 def ended(past: object, embedding: Embedding, readout: Readout | None) -> None:

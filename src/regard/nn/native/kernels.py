@@ -16,6 +16,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
+from regard.errors import ModelError
 from regard.nn.native import building
 from regard.nn.native.structures import ACTIVATION_KINDS, NORM_KINDS, Linear, Norm
 
@@ -78,6 +79,8 @@ def linear(
 
 def projection(by: Linear, x: Float[Tensor, "*R I"]) -> Float[Tensor, "*R O"]:
     """The same of what the kernels were told before."""
+    if x.shape[-1] != by.inputs:
+        raise ModelError(f"Vectors of width {x.shape[-1]} for a product that takes {by.inputs}.")
     x = x.contiguous()
     out = x.new_empty(*x.shape[:-1], by.out)
     rows = c_int64(x.numel() // x.shape[-1])
@@ -159,20 +162,27 @@ class Natively(TorchFunctionMode):
 
 
 def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor | None:
-    usable = weight.dim() == 2 and input.numel() > 0 and serves(input, weight, bias)
+    fitting = weight.dim() == 2 and input.numel() > 0 and input.shape[-1] == weight.shape[1]
+    usable = fitting and (bias is None or bias.shape == weight.shape[:1]) and serves(input, weight, bias)
     return linear(input, weight, bias) if usable else None
 
 
 def _layer_norm(
     input: Tensor, shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor | None:
-    usable = len(shape) == 1 and weight is not None and input.numel() > 0 and serves(input, weight, bias)
+    usable = _over_width(input, shape, weight) and _over_width(input, shape, bias) and serves(input, weight, bias)
     return norm("layer", input, weight, bias, eps) if usable and weight is not None else None
 
 
 def _rms_norm(input: Tensor, shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor | None:
-    usable = len(shape) == 1 and weight is not None and eps is not None and input.numel() > 0 and serves(input, weight)
+    usable = eps is not None and _over_width(input, shape, weight) and serves(input, weight)
     return norm("rms", input, weight, None, eps) if usable and weight is not None and eps is not None else None
+
+
+def _over_width(input: Tensor, shape: Any, parameter: Tensor | None) -> bool:
+    """Whether it is the last dimension that is normed, and the parameter fits it."""
+    whole = input.numel() > 0 and tuple(shape) == input.shape[-1:]
+    return whole and (parameter is None or parameter.shape == input.shape[-1:])
 
 
 def _activation(name: str) -> Callable[..., Tensor | None]:
@@ -194,8 +204,9 @@ def _flash(
     attn_mask: Tensor | None = None,
     scale: float | None = None,
 ) -> tuple[Tensor, Tensor] | None:
-    inner = all(each.stride(-1) == 1 for each in (query, keys, values))
-    usable = inner and not dropout and scale is not None and serves(query, keys, values, attn_mask)
+    inner = all(each.stride(-1) == 1 and each.numel() > 0 for each in (query, keys, values))
+    alike = keys.shape == values.shape and query.shape[::3] == keys.shape[::3] and query.shape[1] % keys.shape[1] == 0
+    usable = inner and alike and not dropout and scale is not None and serves(query, keys, values, attn_mask)
     if not usable or scale is None or (attn_mask is not None and attn_mask.stride(-1) != 1):
         return None
     return attention(query, keys, values, attn_mask, causal, scale)
