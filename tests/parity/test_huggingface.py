@@ -21,6 +21,7 @@ from torch import Tensor
 from regard.convert import huggingface
 from regard.convert.huggingface import ARCHITECTURES, read
 from regard.errors import ConfigError, DataError, ModelError, RegardError
+from regard.nn import native
 from tests.parity.toys import (
     ENCODERS,
     LANGUAGES,
@@ -121,10 +122,14 @@ def test_outputs_are_those_of_transformers(name: str, twice: Callable[[str], Pai
 @pytest.mark.parametrize(("name", "length"), [("marian", 390), ("llama", 700)])
 def test_positions_agree_far_from_the_start(name: str, length: int, twice: Callable[[str], Pair]) -> None:
     both = twice(name)
-    with torch.no_grad():
-        logits = sequence_logits if name in SEQUENCES else language_logits
+    logits = sequence_logits if name in SEQUENCES else language_logits
+    # Sums over so many keys round: by torch as theirs do, by our kernels otherwise.
+    with torch.no_grad(), native.without():
         ours, theirs, real, _ = logits(both, length, 5)
     assert farthest(ours, theirs, real) < TOLERANCE
+    with torch.no_grad():
+        ours, theirs, real, _ = logits(both, length, 5)
+    assert farthest(ours, theirs, real) < 1e-4
 
 
 @pytest.mark.parametrize("name", SEQUENCES)

@@ -149,10 +149,15 @@ class TransformerEncoder(nn.Module):
         self.stack = Stack(settings, settings.layers, depth or Depth.alone(settings.layers))
 
     def layers(
-        self, pieces: Int[Tensor, "B T"], real: Bool[Tensor, "B T"] | None = None
+        self,
+        pieces: Int[Tensor, "B T"],
+        real: Bool[Tensor, "B T"] | None = None,
+        segments: Int[Tensor, "B T"] | None = None,
+        beside: Float[Tensor, "B T X"] | None = None,
+        at: At | None = None,
     ) -> list[Float[Tensor, "B T D"]]:
         """The states after every block."""
-        x, scene = self._embedded(pieces, real)
+        x, scene = self._embedded(pieces, real, segments, beside, at)
         return self.stack.every(x, scene)
 
     def forward(

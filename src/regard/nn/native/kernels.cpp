@@ -300,17 +300,21 @@ static float exponentials(float* x, whole count, float* highest) {
     return sum(total);
 }
 
-template <int W>
-static inline void mixed(const float* weights, const float* const* values, whole offset, whole count, float factor,
-                         float* out) {
-    lanes found[W];
-    for (int i = 0; i < W; i++) found[i] = all(0.0f);
-    for (whole j = 0; j < count; j++) {
-        lanes weight = all(weights[j]);
-        const float* value = values[j] + offset;
-        for (int i = 0; i < W; i++) found[i] = fused(weight, load(value + i * L), found[i]);
+// Values weighed and added up, W lanes of them; `lanes_of` reads lanes. As with products, sums begin anew now and then.
+template <int W, class Read>
+static inline void mixed(const float* weights, whole count, float factor, const Read& lanes_of, lanes* to) {
+    for (int i = 0; i < W; i++) to[i] = all(0.0f);
+    for (whole first = 0; first < count; first += EXACT) {
+        whole end = first + EXACT < count ? first + EXACT : count;
+        lanes found[W];
+        for (int i = 0; i < W; i++) found[i] = all(0.0f);
+        for (whole j = first; j < end; j++) {
+            lanes weight = all(weights[j]);
+            for (int i = 0; i < W; i++) found[i] = fused(weight, lanes_of(j, i), found[i]);
+        }
+        for (int i = 0; i < W; i++) to[i] = to[i] + found[i];
     }
-    for (int i = 0; i < W; i++) store(out + i * L, found[i] * all(factor));
+    for (int i = 0; i < W; i++) to[i] = to[i] * all(factor);
 }
 
 // One query's attention; `scores` has room for the keys and eight more. Nothing to see gives zeros.
@@ -325,14 +329,20 @@ static void attended(const float* query, const float* const* keys, const float* 
         return;
     }
     float factor = 1.0f / total;
+    lanes found[4];
     whole e = 0;
-    for (; e + 4 * L <= E; e += 4 * L) mixed<4>(scores, values, offset + e, count, factor, out + e);
-    for (; e + L <= E; e += L) mixed<1>(scores, values, offset + e, count, factor, out + e);
+    auto full = [&](whole j, int i) { return load(values[j] + offset + e + i * L); };
+    for (; e + 4 * L <= E; e += 4 * L) {
+        mixed<4>(scores, count, factor, full, found);
+        for (int i = 0; i < 4; i++) store(out + e + i * L, found[i]);
+    }
+    for (; e + L <= E; e += L) {
+        mixed<1>(scores, count, factor, full, found);
+        store(out + e, found[0]);
+    }
     if (e < E) {
-        lanes found = all(0.0f);
-        for (whole j = 0; j < count; j++)
-            found = fused(all(scores[j]), load(values[j] + offset + e, E - e), found);
-        store(out + e, found * all(factor), E - e);
+        mixed<1>(scores, count, factor, [&](whole j, int) { return load(values[j] + offset + e, E - e); }, found);
+        store(out + e, found[0], E - e);
     }
 }
 
