@@ -24,6 +24,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
     "norms": (),
     "loss": (),
     "recurrent": (),
+    "products": (),
     "stepping": (),
     "taps": (),
     "scale": (),

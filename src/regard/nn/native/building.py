@@ -53,7 +53,8 @@ def found() -> ctypes.CDLL:
     except subprocess.CalledProcessError as problem:
         said = problem.stderr.decode("utf-8", "replace").strip().splitlines()
         raise Missing(f"{compiler} could not compile the kernels: {' '.join(said[:3])[:500]}") from problem
-    except (OSError, AttributeError, subprocess.SubprocessError) as problem:
+    # No home, no user numbers, no room, no such symbol: whatever it is, torch is there.
+    except (OSError, RuntimeError, AttributeError, subprocess.SubprocessError) as problem:
         raise Missing(f"The kernels could not be compiled or loaded: {problem}.") from problem
     if version != VERSION:
         raise Missing(f"{path} holds version {version} of the kernels instead of {VERSION}; delete it.")
