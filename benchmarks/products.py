@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.nn import native
+from regard.nn.native.structures import Linear
 
 ROWS = (1, 2, 5, 8, 16, 32, 160)
 # Outputs x inputs: of a tiny model, a base one, SmolLM2.
@@ -19,18 +20,22 @@ ROUNDS, WORK = 5, 3e7
 Product = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 
 
-def rate(by: Product, rows: int, outputs: int, inputs: int) -> float:
-    """The best of some rounds, each long enough to be timed."""
+def rates(rows: int, outputs: int, inputs: int) -> tuple[float, float]:
+    """Ours and torch's, by turns, the best of some rounds; ours with its weights packed before, as a stack has them."""
     x, weight, bias = torch.randn(rows, inputs), torch.randn(outputs, inputs), torch.randn(outputs)
-    times, now = max(1, min(300, int(WORK / (rows * outputs * inputs)))), clock()
-    by(x, weight, bias)
-    best = float("inf")
+    packed = native.panels(weight)
+    by = Linear(packed.data_ptr(), bias.data_ptr(), outputs, inputs)
+    ways = (lambda: native.projection(by, x), lambda: F.linear(x, weight, bias))
+    times, now, best = max(1, min(300, int(WORK / (rows * outputs * inputs)))), clock(), [float("inf")] * 2
     for _ in range(ROUNDS):
-        began = now()
-        for _ in range(times):
-            by(x, weight, bias)
-        best = min(best, (now() - began) / times)
-    return 2e-9 * rows * outputs * inputs / best
+        for number, way in enumerate(ways):
+            way()
+            began = now()
+            for _ in range(times):
+                way()
+            best[number] = min(best[number], (now() - began) / times)
+    work = 2e-9 * rows * outputs * inputs
+    return work / best[0], work / best[1]
 
 
 def error(by: Product, inputs: int) -> float:
@@ -44,7 +49,7 @@ def error(by: Product, inputs: int) -> float:
 def main() -> None:
     print(machine())
     for outputs, inputs in MATRICES:
-        found = [(rows, *(rate(by, rows, outputs, inputs) for by in (native.linear, F.linear))) for rows in ROWS]
+        found = [(rows, *rates(rows, outputs, inputs)) for rows in ROWS]
         told = ", ".join(f"{rows}: {ours:.0f} / {theirs:.0f}" for rows, ours, theirs in found)
         print(f"{outputs} x {inputs}, rows: ours / torch   {told}")
     for inputs in (128, 576, 2048):
