@@ -1,6 +1,8 @@
 """Optimizers: what decays, what is stored, and that a stored one goes on as if it had never stopped."""
 
 import copy
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -36,6 +38,44 @@ def test_a_restored_optimizer_goes_on_bit_for_bit(name: str) -> None:
         update(net, optimizer, seed)
         update(twin, restored, seed)
     assert all(torch.equal(a, b) for a, b in zip(net.parameters(), twin.parameters(), strict=True))
+
+
+@pytest.mark.parametrize(("name", "theirs"), [("adam", torch.optim.Adam), ("adamw", torch.optim.AdamW)])
+def test_ours_moves_as_the_one_of_torch_does(name: str, theirs: type[torch.optim.Optimizer]) -> None:
+    net, twin = model(), model()
+    ours = optimizers.build(OptimizerSettings(name=name, decay=0.1), net)
+    assert isinstance(ours, theirs)
+    groups = optimizers.build(OptimizerSettings(name=name, decay=0.1), twin).param_groups
+    plain = theirs(groups)
+    calls: list[str] = []
+    ours.register_step_post_hook(lambda *_: calls.append("stepped"))
+    for seed in range(3):
+        update(net, ours, seed)
+        update(twin, plain, seed)
+    assert all(torch.equal(a, b) for a, b in zip(net.parameters(), twin.parameters(), strict=True))
+    assert len(calls) == 3
+    assert not any(parameter.grad is None or parameter.grad.requires_grad for parameter in net.parameters())
+
+
+UPDATE = """
+import sys
+import torch
+from regard.train import optimizers
+
+for name in optimizers.OPTIMIZERS:
+    net = torch.nn.Linear(2, 2)
+    optimizer = optimizers.build(optimizers.OptimizerSettings(name=name), net)
+    optimizer.zero_grad()
+    net(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    optimizers.load(optimizer, optimizers.tensors(optimizer))
+print("torch._dynamo" in sys.modules)
+"""
+
+
+def test_an_update_does_not_wait_for_the_compiler_of_torch_to_be_imported() -> None:
+    done = subprocess.run([sys.executable, "-c", UPDATE], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 def test_matrices_decay_and_vectors_do_not() -> None:

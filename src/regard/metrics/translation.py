@@ -1,6 +1,8 @@
 """BLEU, chrF and TER, computed by sacreBLEU (Post 2018) and signed by it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from importlib.metadata import version
 from itertools import zip_longest
 from typing import Literal
 
@@ -60,19 +62,23 @@ class BleuLower(Bleu):
     def __init__(self, *, language: str = "") -> None:
         if not language:
             raise ConfigError('bleu_lower needs the language of the text: { name = "bleu_lower", language = "de" }.')
-        # Importing it takes a second, and few need it.
-        from sacremoses import MosesTokenizer, __version__  # type: ignore[import-untyped]
-
         super().__init__(tokenizer="none")
         self.scorer = BLEU(tokenize="none", lowercase=True, force=True)
-        self.cutter = MosesTokenizer(lang=language)
-        self.cut_by = f"moses.{language}-{__version__}"
+        self.language = language
+
+    @cached_property
+    def cutter(self) -> Callable[[str], str]:
+        # Importing it takes half a second, and training begins long before anything is scored.
+        from sacremoses import MosesTokenizer  # type: ignore[import-untyped]
+
+        return partial(MosesTokenizer(lang=self.language).tokenize, return_str=True)
 
     def prepared(self, texts: Sequence[str]) -> list[str]:
-        return [self.cutter.tokenize(text, return_str=True) for text in texts]
+        return [self.cutter(text) for text in texts]
 
     def signature(self, references: References) -> str:
-        return super().signature(references).replace("|tok:none|", f"|tok:{self.cut_by}|")
+        cut_by = f"moses.{self.language}-{version('sacremoses')}"
+        return super().signature(references).replace("|tok:none|", f"|tok:{cut_by}|")
 
 
 class Chrf(Sacre):

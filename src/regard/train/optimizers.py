@@ -1,5 +1,6 @@
 """Optimizers by name, with decay where it belongs and states that can be stored without pickle."""
 
+import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -10,7 +11,21 @@ from torch import Tensor, nn
 from regard.config import Part, Rate, Settings
 from regard.errors import ConfigError, DataError, nearest, unknown
 
-OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+
+def eager(kind: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]:
+    """The same optimizer without what torch wraps around it for its compiler, which is a second and a half to import.
+
+    A model may be compiled; what `train` does with its gradients afterwards is not.
+    """
+    wrapped = "add_param_group", "zero_grad", "state_dict", "load_state_dict"
+    own: dict[str, Any] = {name: inspect.unwrap(getattr(kind, name)) for name in wrapped}
+    return type(kind.__name__, (kind,), {**own, "step": torch.no_grad()(inspect.unwrap(kind.step))})
+
+
+OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
+    "adam": eager(torch.optim.Adam),
+    "adamw": eager(torch.optim.AdamW),
+}
 
 
 class OptimizerSettings(Settings):
