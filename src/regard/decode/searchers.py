@@ -34,6 +34,11 @@ class Progressing(NamedTuple):
 class Searcher(Protocol):
     """What an engine that searches by itself offers; what it cannot do it refuses in a sentence."""
 
+    @property
+    def callers(self) -> int:
+        """How many may call it at once, each with a batch of its own, so that it never waits for one of them."""
+        ...
+
     def search(self, asked: Asked) -> list[list[Hypothesis]]: ...
 
     def stream(self, asked: Asked) -> Iterator[Progressing]: ...

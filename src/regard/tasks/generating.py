@@ -61,7 +61,9 @@ class Generating:
     @property
     def callers(self) -> int:
         """How many groups are searched at once: as many as there are threads, where nobody looks on."""
-        plain = not watched() and not self.search.coverage and searcher_of(self.model) is None
+        if (searcher := searcher_of(self.model)) is not None:
+            return searcher.callers
+        plain = not watched() and not self.search.coverage
         return native.threads() if plain and self.device.type == "cpu" and native.ready() else 1
 
     def searched(self, asked: Sequence[Asking]) -> list[list[Hypothesis]]:

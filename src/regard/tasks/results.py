@@ -41,6 +41,8 @@ def looped(pieces: Sequence[int]) -> bool:
     >>> looped([5, 6, 7, 7, 7, 7]), looped([5, 6, 5, 6, 5, 6]), looped([1, 2, 3] * 3)
     (True, False, True)
     """
+    if len(pieces) - len(set(pieces)) < 3:
+        return False
     return any(_run(pieces, period) >= (3 if period >= 3 else 4) for period in range(1, len(pieces) // 3 + 1))
 
 

@@ -3,10 +3,11 @@
 row -> marks out -> parts that fit -> pieces -> search -> text -> parts joined -> marks back -> Translation
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
+from math import exp
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +21,7 @@ from regard.tasks.interpreting import SimultaneousSettings, interpret
 from regard.tasks.links import Alignment, alignments
 from regard.tasks.results import Status, Written, plain, status
 from regard.tasks.sides import Sides
-from regard.text import Tokenizing, parts, placeholders
+from regard.text import Cut, Tokenizing, parts, placeholders
 from regard.text.alignment import Link
 from regard.text.glossary import Entry, Glossary, Item, receipt
 from regard.text.placeholders import Extracted
@@ -154,13 +155,15 @@ class Translating:
     def fits(self, text: str) -> bool:
         longest = self.settings.longest
         # A piece is at least a byte of the text, which saves cutting what is certainly short.
-        return longest is None or len(text.encode("utf-8", "replace")) <= longest or self.pieces(text) <= longest
+        return longest is None or len(text.encode("utf-8", "replace")) <= longest or len(self.cut(text)) <= longest
 
-    def pieces(self, text: str) -> int:
-        return len(self.sides.source.encode(text).ids)
+    @cached_property
+    def cut(self) -> Callable[[str], Cut]:
+        """A text in pieces. The last is kept: whether it fits is asked before it is read."""
+        return lru_cache(1)(self.sides.source.encode)
 
     def job(self, text: str, start: int, prefix: tuple[int, ...], entries: Sequence[Entry]) -> Job:
-        pieces = self.sides.read(self.sides.source.encode(text), self.opening)
+        pieces = self.sides.read(self.cut(text), self.opening)
         present = [entry for entry in entries if entry.occurs(text)]
         must = tuple(tuple(map(self.target, entry.targets)) for entry in present if not entry.forbidden)
         avoid = tuple(self.target(word) for entry in present if entry.forbidden for word in entry.targets)
@@ -222,13 +225,14 @@ class Translating:
         if len(done) > 1:
             found.insert(0, "split")
         statuses = tuple(one for one in dict.fromkeys(found) if not (one == "complete" and "limit" in found))
-        written = [self.written(one, self.sides.target) for one in best]
+        pieces = tuple(map(self.sides.target.piece, (number for one in best for number in one.pieces)))
+        chances = tuple(exp(value) for one in best for value in one.piece_log_probabilities)
         return Translation(
             placeholders.restore(text, work.taken.marks, alignment.links) if work.taken.marks else text,
             mean_score(best),
             statuses,
-            tuple(piece for one in written for piece in one.pieces),
-            tuple(probability for one in written for probability in one.probabilities),
+            pieces,
+            chances,
             self.alternatives(done),
             alignment.links if self.settings.alignment else None,
             str(alignment) if self.settings.alignment else None,

@@ -96,6 +96,8 @@ class Bpe(Kind):
         return models.BPE(vocabulary.ids, list(vocabulary.merges), unk_token=_UNKNOWN)
 
     def join(self, pieces: Sequence[str], extra: frozenset[str]) -> str:
+        if extra.isdisjoint(pieces):
+            return "".join(pieces).replace(_SPACE, " ")
         return "".join(piece if piece in extra else piece.replace(_SPACE, " ") for piece in pieces)
 
     def _merged(self, texts: list[str], asked: Asked, alphabet: list[str], longest: int | None = None) -> Vocabulary:

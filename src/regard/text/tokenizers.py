@@ -103,7 +103,12 @@ class Tokenizer:
 
         A text is decoded whole: what the pieces of its first half give is not always the first half of it.
         """
-        pieces = [self.piece(token) if token != UNKNOWN else unknown for token in ids if token >= END + 1 or token < 0]
+        tokens = [token for token in ids if token > END or token < 0]
+        if tokens:
+            # If these two are known, all are.
+            self.piece(min(tokens)), self.piece(max(tokens))
+        known = self.vocabulary.pieces
+        pieces = [known[token] if token != UNKNOWN else unknown for token in tokens]
         text = self._kind.join([piece for piece in pieces if piece], self._extra | {unknown})
         return text.removeprefix(" ") if self._kind.after_space else text
 

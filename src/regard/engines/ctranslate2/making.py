@@ -50,7 +50,8 @@ def _engine(kind: Kind, model: Any, pieces: Pieces, folder: Path, settings: Opti
         run = Encoding(folder, encoder, positions(encoder), settings)
         return Engine(NAME, beside(model, encoder=beside(encoder, forward=run)))
     writer = Sharing(WRITERS[kind](folder, pieces, positions(model), settings), settings["inter_threads"])
-    searcher = CTranslate2Searcher(writer, model, (pieces.end,))
+    # One caller more than workers: while they write, the batch before is put into words.
+    searcher = CTranslate2Searcher(writer, model, (pieces.end,), settings["inter_threads"] + 1)
     return Engine(NAME, beside(model, searcher=searcher), lambda recipe: refuse_stepwise(NAME, recipe))
 
 

@@ -33,14 +33,15 @@ from regard.models import Decoder
 
 @dataclass(frozen=True)
 class CTranslate2Searcher:
-    """A writer, the model that is asked where it cannot be, and the pieces that end an output."""
+    """A writer, the model that is asked where it cannot be, the pieces that end an output, and how many may call."""
 
     writer: Writer
     model: Decoder
     stops: tuple[int, ...]
+    callers: int = 1
 
     def ending(self, model: Decoder, stops: Sequence[int]) -> "CTranslate2Searcher":
-        return CTranslate2Searcher(self.writer, model, tuple(stops))
+        return CTranslate2Searcher(self.writer, model, tuple(stops), self.callers)
 
     def search(self, asked: Asked) -> list[list[Hypothesis]]:
         rows = self.rows(asked)
