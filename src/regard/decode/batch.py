@@ -30,6 +30,8 @@ class Following:
 
     @property
     def live(self) -> list[Live]:
+        if len(self.tracks) == 1:
+            return self.tracks[0].live
         return [one for track in self.tracks for one in track.live]
 
     @property
@@ -110,26 +112,27 @@ class Batch:
 
     def _count(self, alive: Sequence[Following]) -> int:
         """How many pieces of a row can matter: a beam of them, one to see the edge, the end, and all that is treated
-        apart (wanted pieces, pieces other groups wrote)."""
+        apart (wanted pieces, pieces other groups wrote). Who looks on sees a beam of them whatever the method."""
         apart = max(sum(len(s) for entry in each.sought.request.must for s in entry) for each in alive)
-        return self.settings.beams * (2 if self.settings.method == "diverse" else 1) + 2 + apart
+        alone = self.settings.method in ("greedy", "sample") and alive[0].trace is None
+        return (1 if alone else self.settings.beams * (2 if self.settings.method == "diverse" else 1)) + 2 + apart
 
     def _arranged(self, alive: Sequence[Following]) -> list[Following]:
         """What is still alive, each hypothesis in a row of its own; a source with fewer than others repeats one."""
-        going = [following for following in alive if following.live]
-        if not going:
+        lives = [(following, live) for following in alive if (live := following.live)]
+        if not lives:
             return []
-        width = max(len(following.live) for following in going)
-        filled = [_filled(following.live, width) for following in going]
+        width = max(len(live) for _, live in lives)
+        filled = [_filled(live, width) for _, live in lives]
         rows = [one.row for live in filled for one in live]
         pieces = [one.pieces[-1] for live in filled for one in live]
-        self._select(rows, None if len(going) == len(alive) else [following.place for following in going])
+        self._select(rows, None if len(lives) == len(alive) else [following.place for following, _ in lives])
         self.pieces = torch.tensor(pieces, device=self.pieces.device)
-        for place, following in enumerate(going):
+        for place, (following, live) in enumerate(lives):
             following.place = place
-            for offset, one in enumerate(following.live):
-                one.row = place * width + offset
-        return going
+            for row, one in enumerate(live, place * width):
+                one.row = row
+        return [following for following, _ in lives]
 
     def _select(self, rows: list[int], sources: list[int] | None) -> None:
         if sources is None and rows == list(range(len(self.pieces))):

@@ -65,10 +65,24 @@ class Beam:
     def _chosen(self, step: Step, penalty: Callable[[int], float] | None) -> list[Candidate]:
         """The candidates that end now and those that go on."""
         if self.sought.must is None:
-            return self._best(step.pool(self.live, penalty), self.size)
+            if penalty is None and self.size == len(self.live) == 1 and (clear := self._clear(step)):
+                return [clear]
+            # Of those each hypothesis may end once; without a penalty the rest does not come in.
+            most = None if penalty is not None else self.size + len(self.live) + 1
+            return self._best(step.pool(self.live, penalty, most=most), self.size)
         banks = self._banks(step.pool(self.live, penalty, self.sought.wanted))
         slots = shares({bank: min(len(pool.candidates), self.size) for bank, pool in banks.items()}, self.size)
         return [each for bank, count in slots.items() if count for each in self._best(banks[bank], count)]
+
+    def _clear(self, step: Step) -> Candidate | None:
+        """The piece that goes on with the only hypothesis, if it is so far ahead that there is nothing to weigh."""
+        live = self.live[0]
+        values, piece = step.values[live.row], step.pieces[live.row][0]
+        if len(values) < 2 or piece == self.sought.end:
+            return None
+        score = live.total + values[0]
+        margin = widened(self.sought.settings.margin, len(live.pieces) + 1, score)
+        return Candidate(score, live, piece, values[0]) if live.total + values[1] < score - margin else None
 
     def _banks(self, pool: Pool) -> dict[int, Pool]:
         """The candidates by how much they have of what must appear."""

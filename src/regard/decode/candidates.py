@@ -97,14 +97,24 @@ class Step:
         live: Sequence[Live],
         penalty: Callable[[int], float] | None = None,
         wanted: Callable[[Live], Collection[int]] | None = None,
+        most: int | None = None,
     ) -> Pool:
-        """What may follow these hypotheses: the likeliest pieces and the wanted ones, less a penalty for each piece."""
+        """What may follow these hypotheses: the likeliest pieces and the wanted ones, less a penalty for each piece.
+
+        If only the `most` best matter, and those that score the same, no others are looked at.
+        """
+        floor = -torch.inf if self.complete else max(one.total + self.values[one.row][-1] for one in live)
+        low = -torch.inf
+        if most is not None and len(live) > 1:
+            scores = sorted([one.total + value for one in live for value in self.values[one.row]], reverse=True)
+            if len(scores) > most:
+                low, floor = scores[most - 1], max(floor, scores[most])
         found = [
-            Candidate(one.total + value, one, piece, value)
+            Candidate(score, one, piece, value)
             for one in live
             for value, piece in zip(self.values[one.row], self.pieces[one.row], strict=True)
+            if (score := one.total + value) >= low
         ]
-        floor = -torch.inf if self.complete else max(one.total + self.values[one.row][-1] for one in live)
         if wanted is not None:
             found += [each for one in live for each in self._at(one, wanted(one), self.pieces[one.row])]
         return Pool(_ordered(found, penalty), floor, lambda low: self._above(live, penalty, low))

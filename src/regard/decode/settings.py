@@ -92,6 +92,11 @@ class SearchSettings(Settings):
         return self.groups or self.beams
 
     @property
+    def width(self) -> int:
+        """How many hypotheses of a source are followed at once."""
+        return {"greedy": 1, "sample": self.best}.get(self.method, self.beams)
+
+    @property
     def penalty(self) -> Length:
         """The length penalty by its name."""
         return make("length", LENGTHS, self.length)

@@ -72,7 +72,7 @@ class Sought:
     def chosen(self, pool: Pool, count: int) -> list[Candidate]:
         """The best candidates, whatever rounding did to their sums."""
         edge = pool.candidates[min(count, len(pool.candidates)) - 1]
-        margin = widened(self.settings.margin, len(edge.pieces), edge.score)
+        margin = widened(self.settings.margin, len(edge.parent.pieces) + 1, edge.score)
         return choose(pool, count, self.truth, margin)
 
     def truth(self, candidate: Candidate) -> float:

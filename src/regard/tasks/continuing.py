@@ -153,8 +153,7 @@ class Continuing:
 
     def searched_in_groups(self, works: list[Work]) -> list[list[Hypothesis]]:
         """The outputs of each, those of similar length together."""
-        beams = self.search.beams if self.search.method in ("beam", "diverse") else self.search.best
-        group = GroupSettings(rows=self.settings.rows, tokens=max(self.settings.tokens // beams, 1))
+        group = GroupSettings(rows=self.settings.rows, tokens=max(self.settings.tokens // self.search.width, 1))
         return in_groups(works, lambda work: len(self.seen(work)), group, self.searched)
 
     def searched(self, works: list[Work]) -> list[list[Hypothesis]]:

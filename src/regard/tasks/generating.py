@@ -54,7 +54,7 @@ class Generating:
 
     def in_groups(self, asked: Sequence[Asked], run: Callable[[list[Asked]], Sequence[Outcome]]) -> list[Outcome]:
         """What `run` makes of all, those of similar length together, in their order; every beam counts its pieces."""
-        tokens = max(self.groups.tokens // self.search.beams, 1)
+        tokens = max(self.groups.tokens // self.search.width, 1)
         beams = GroupSettings(rows=self.groups.rows, tokens=tokens)
         return in_groups(asked, lambda one: len(one.pieces), beams, run, self.callers)
 

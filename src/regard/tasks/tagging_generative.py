@@ -166,7 +166,7 @@ class Writing:
 
     def __call__(self, rows: Iterable[Mapping[str, str]]) -> Iterator[Tagged]:
         settings = self.taking.settings
-        beams = GroupSettings(rows=settings.rows, tokens=max(settings.tokens // self.search.beams, 1))
+        beams = GroupSettings(rows=settings.rows, tokens=max(settings.tokens // self.search.width, 1))
         for block in blocks(rows):
             works = self.taking.works(block)
             parts = [part for work in works for part in work.parts]
