@@ -1,4 +1,4 @@
-"""Products of a few rows with a matrix: our kernels beside torch's, GFLOP/s, and how exact each is.
+"""Products of a few rows with a matrix: our kernels, those in eight bits, and torch's, GFLOP/s; how exact each is.
 
 python benchmarks/products.py
 """
@@ -10,23 +10,34 @@ from machine import clock, machine
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.nn import native
-from regard.nn.native.structures import Linear
+from regard.nn import native, small
 
 ROWS = (1, 2, 5, 8, 16, 32, 160)
 # Outputs x inputs: of a tiny model, a base one, SmolLM2.
-MATRICES = ((128, 128), (256, 128), (5000, 128), (512, 512), (2048, 512), (512, 2048), (10000, 512), (1536, 576))
+MATRICES = (
+    (128, 128),
+    (256, 128),
+    (5000, 128),
+    (512, 512),
+    (2048, 512),
+    (512, 2048),
+    (10000, 512),
+    (1536, 576),
+    (49152, 576),
+)
 ROUNDS, WORK = 5, 3e7
 Product = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 
 
-def rates(rows: int, outputs: int, inputs: int) -> tuple[float, float]:
-    """Ours and torch's, by turns, the best of some rounds; ours with its weights packed before, as a stack has them."""
+def rates(rows: int, outputs: int, inputs: int) -> list[float]:
+    """All by turns, the best of some rounds; ours with its weights packed before, as a stack has them."""
     x, weight, bias = torch.randn(rows, inputs), torch.randn(outputs, inputs), torch.randn(outputs)
-    packed = native.panels(weight)
-    by = Linear(packed.data_ptr(), bias.data_ptr(), outputs, inputs)
-    ways = (lambda: native.projection(by, x), lambda: F.linear(x, weight, bias))
-    times, now, best = max(1, min(300, int(WORK / (rows * outputs * inputs)))), clock(), [float("inf")] * 2
+    full, eight = weight.clone(), weight.clone()
+    native.pack_small(eight, *small.rounded(eight))
+    kept = native.packed(full), native.packed(eight)
+    by, less = (each.linear(bias) for each in kept)
+    ways = (lambda: native.projection(by, x), lambda: native.projection(less, x), lambda: F.linear(x, weight, bias))
+    times, now, best = max(1, min(300, int(WORK / (rows * outputs * inputs)))), clock(), [float("inf")] * len(ways)
     for _ in range(ROUNDS):
         for number, way in enumerate(ways):
             way()
@@ -34,8 +45,7 @@ def rates(rows: int, outputs: int, inputs: int) -> tuple[float, float]:
             for _ in range(times):
                 way()
             best[number] = min(best[number], (now() - began) / times)
-    work = 2e-9 * rows * outputs * inputs
-    return work / best[0], work / best[1]
+    return [2e-9 * rows * outputs * inputs / each for each in best]
 
 
 def error(by: Product, inputs: int) -> float:
@@ -49,9 +59,9 @@ def error(by: Product, inputs: int) -> float:
 def main() -> None:
     print(machine())
     for outputs, inputs in MATRICES:
-        found = [(rows, *rates(rows, outputs, inputs)) for rows in ROWS]
-        told = ", ".join(f"{rows}: {ours:.0f} / {theirs:.0f}" for rows, ours, theirs in found)
-        print(f"{outputs} x {inputs}, rows: ours / torch   {told}")
+        found = {rows: rates(rows, outputs, inputs) for rows in ROWS}
+        told = ", ".join(f"{rows}: {' / '.join(f'{each:.0f}' for each in some)}" for rows, some in found.items())
+        print(f"{outputs} x {inputs}, rows: ours / in eight bits / torch   {told}")
     for inputs in (128, 576, 2048):
         print(f"mean error over {inputs}: ours {error(native.linear, inputs):.1e}, torch {error(F.linear, inputs):.1e}")
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from regard.api import Materials, Pipeline, load, train
 from regard.errors import ConfigError, DataError
+from regard.nn import native
 from tests.api.toy import RECURRENT, recipe
 
 TEXTS = ["He reads a book.", "Peter bought a gray scarf for his grandfather yesterday.", "", "Zug", "Is it?", "  "]
@@ -170,3 +171,24 @@ def test_golden_outputs_are_checked(model: Pipeline, run: Path) -> None:
 def test_unknown_settings_are_refused_with_the_nearest(model: Pipeline) -> None:
     with pytest.raises(ConfigError, match=r"search\.beam.*search\.beams"):
         model.with_settings("search.beam=3")
+
+
+def test_in_eight_bits_it_is_nearly_the_same_model_and_says_the_same_alone_in_company_and_watched(
+    run: Path, model: Pipeline
+) -> None:
+    small = load(run, "weights=int8")
+    lines = [line["input"]["source"] for line in model.golden] * 5
+    together, alone = small.predict(lines), [small.predict([line])[0] for line in lines]
+    assert [each.text for each in together] == [each.text for each in alone]
+    assert together[0].score == pytest.approx(alone[0].score, abs=1e-5)
+    assert together[0].score != model.predict(lines[:1])[0].score
+    assert together[0].score == pytest.approx(model.predict(lines[:1])[0].score, abs=0.05)
+    watched = small.with_settings("predict.alignment=true").predict(lines[:1])[0]
+    assert (watched.text, watched.score) == (alone[0].text, alone[0].score)
+    with native.without():
+        assert small.predict(lines[:1])[0].score == pytest.approx(alone[0].score, abs=1e-4)
+
+
+def test_what_is_chosen_at_loading_cannot_be_chosen_afterwards(model: Pipeline) -> None:
+    with pytest.raises(ConfigError, match="weights = 'int8' is chosen when a model is loaded"):
+        model.with_settings("weights=int8")

@@ -16,7 +16,7 @@ from regard.errors import ModelError
 from regard.nn import native
 from regard.nn.feedforward import ACTIVATIONS
 from regard.nn.native.kernels import INSTEAD, PANEL, flash
-from regard.nn.native.structures import ACTIVATION_KINDS, Linear
+from regard.nn.native.structures import ACTIVATION_KINDS
 
 pytestmark = pytest.mark.usefixtures("no_gradients")
 few = st.integers(1, 40)
@@ -169,9 +169,9 @@ def test_inside_the_mode_torch_is_ours_and_leaves_the_rest_alone() -> None:
 
 def test_what_does_not_fit_is_refused_and_not_read() -> None:
     x, weight = torch.randn(2, 24), torch.randn(8, 23)
-    packed = native.panels(weight)
+    packed = native.packed(weight)
     with pytest.raises(ModelError, match="width 24"):
-        native.projection(Linear(packed.data_ptr(), None, 8, 23), x)
+        native.projection(packed.linear(), x)
     with native.Natively(), pytest.raises(RuntimeError):
         F.linear(x, weight)
     with native.Natively(), pytest.raises(RuntimeError):

@@ -24,6 +24,7 @@ from regard.explain import Attribution
 from regard.explain.whatif import WhatIf
 from regard.metrics import Likelihood, Score, metric, score, score_likelihood
 from regard.nn.parameters import fill, named
+from regard.nn.small import shrink
 from regard.tasks import TASKS, Recipe, Result, Task
 
 Input = str | Mapping[str, str]
@@ -79,6 +80,8 @@ class Pipeline:
         task = TASKS[recipe.task].load(recipe, stored.files)
         model = task.model().to(device(recipe.device)).eval()
         fill(model, stored.parameters, f"The bundle {folder}")
+        if recipe.weights == "int8":
+            shrink(model)
         loaded = cls(recipe, task, model, stored.facts, stored.scores, stored.golden)
         if verify:
             loaded.verify(recipes.read(stored.recipe))
@@ -92,6 +95,9 @@ class Pipeline:
     def with_settings(self, *changes: str) -> "Pipeline":
         """The same model under other settings: `with_settings("search.beams=1")`."""
         recipe = recipes.read(self.recipe, changes)
+        for name in ("device", "weights"):
+            if (asked := getattr(recipe, name)) != getattr(self.recipe, name):
+                raise ConfigError(f"{name} = {asked!r} is chosen when a model is loaded; load it with that setting.")
         task = TASKS[recipe.task].load(recipe, self.task.files())
         return replace(self, recipe=recipe, task=task)
 

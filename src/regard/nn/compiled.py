@@ -34,9 +34,9 @@ class Ends:
 
     def __init__(self, embedding: Embedding, readout: Readout) -> None:
         self.embedding, self.readout = embedding, readout
-        panels, bias = native.panels(readout.weight), readout.bias
-        self.alive = panels, bias, embedding.vectors
-        self.out = c.Linear(panels.data_ptr(), None if bias is None else bias.data_ptr(), *readout.weight.shape)
+        packed, bias = native.packed(readout.weight), readout.bias
+        self.alive = packed, bias, embedding.vectors
+        self.out = packed.linear(bias)
         self.nothing = torch.zeros(1, 1, embedding.vectors.shape[1])
 
     @classmethod
@@ -288,7 +288,9 @@ class Compiled:
         return c.Heads(*parts, module.heads, module.groups, score.scale * normalizer.fixed)
 
     def _linear(self, module: nn.Linear) -> c.Linear:
-        return c.Linear(self._at(native.panels(module.weight)), self._at(module.bias), *module.weight.shape)
+        packed = native.packed(module.weight)
+        self.alive += [each for each in (packed.panels, packed.scales, module.bias) if each is not None]
+        return packed.linear(module.bias)
 
     def _around(self, module: Residual) -> c.Around:
         return c.Around(self._norm(module.norm), module.before, module.alpha)

@@ -75,6 +75,8 @@ class Recipe(Settings):
     task: str
     seed: int = 1
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    # How a bundle's matrices are held once it is loaded; int8 rounds them to 255 steps (see `nn.small`).
+    weights: Literal["float32", "int8"] = "float32"
     data: DataSettings
     model: ModelPart
     vectors: VectorsSettings | None = None

@@ -92,18 +92,51 @@ static inline lanes exponential(lanes x) {
 
 // The weights of a product lie in panels: sixteen columns side by side, for one k after the other. Sums go along k, and
 // begin anew after so many: rounding grows with the length of a sum.
-static const whole PANEL = 16, EXACT = 64, STRETCH = 512, BLOCK = 96;
+static const whole PANEL = 16, EXACT = 64, GROUP = 32, STRETCH = 512, BLOCK = 96;
 
-// M rows with P panels, which lie ws apart; with `begun`, added to what is there.
-template <int M, int P>
-static inline void tile(const float* x, whole xs, const float* w, whole ws, whole K, bool begun, const float* b,
-                        float* out, whole os, whole columns) {
+// Weights as they are.
+struct Full {
+    static const whole LENGTH = EXACT;
+    const float* panels;
+    whole K;
+    Full at(whole n, whole k) const { return {panels + n * K + k * PANEL, K}; }
+    lanes side(int p, whole k) const { return load(panels + p / 2 * K * PANEL + k * PANEL + p % 2 * L); }
+    lanes scaled(int, lanes x) const { return x; }
+};
+
+// Weights in eight bits, those of a group along k times a scale of their column.
+struct Small {
+    static const whole LENGTH = GROUP;
+    const int8_t* panels;
+    const float* scales;
+    whole K;
+    whole groups() const { return (K + GROUP - 1) / GROUP; }
+    Small at(whole n, whole k) const {
+        return {panels + n * K + k * PANEL, scales + n * groups() + k / GROUP * PANEL, K};
+    }
+    lanes side(int p, whole k) const {
+        const int8_t* from = panels + p / 2 * K * PANEL + k * PANEL + p % 2 * L;
+#if defined(__AVX2__) && defined(__FMA__)
+        return (lanes)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i*)from)));
+#else
+        lanes found;
+        for (int i = 0; i < L; i++) found[i] = from[i];
+        return found;
+#endif
+    }
+    lanes scaled(int p, lanes x) const { return x * load(scales + p / 2 * groups() * PANEL + p % 2 * L); }
+};
+
+// M rows with P panels; with `begun`, added to what is there.
+template <int M, int P, class Weights>
+static inline void tile(const float* x, whole xs, const Weights& w, whole K, bool begun, const float* b, float* out,
+                        whole os, whole columns) {
     lanes found[M][2 * P];
     for (int m = 0; m < M; m++)
         for (int p = 0; p < 2 * P; p++) found[m][p] = all(0.0f);
     for (whole k = 0; k < K; k++) {
         lanes side[2 * P];
-        for (int p = 0; p < 2 * P; p++) side[p] = load(w + p / 2 * ws + k * PANEL + p % 2 * L);
+        for (int p = 0; p < 2 * P; p++) side[p] = w.side(p, k);
         for (int m = 0; m < M; m++) {
             lanes one = all(x[m * xs + k]);
             for (int p = 0; p < 2 * P; p++) found[m][p] = fused(one, side[p], found[m][p]);
@@ -111,6 +144,7 @@ static inline void tile(const float* x, whole xs, const float* w, whole ws, whol
     }
     for (int m = 0; m < M; m++) {
         float part[2 * L * P], *to = out + m * os;
+        for (int p = 0; p < 2 * P; p++) found[m][p] = w.scaled(p, found[m][p]);
         if (columns < PANEL * P) {
             for (int p = 0; p < 2 * P; p++) store(part + p * L, found[m][p]);
             for (whole n = 0; n < columns; n++) {
@@ -127,42 +161,43 @@ static inline void tile(const float* x, whole xs, const float* w, whole ws, whol
 }
 
 // Columns first to end of M rows, for k of a stretch.
-template <int M, int P>
-static inline void along(const float* x, whole xs, const float* w, whole K, whole k, whole stop, const float* b,
-                         float* out, whole os, whole first, whole end) {
+template <int M, int P, class Weights>
+static inline void along(const float* x, whole xs, const Weights& w, whole k, whole stop, const float* b, float* out,
+                         whole os, whole first, whole end) {
     for (whole n = first; n < end;) {
         whole columns = end - n < PANEL ? end - n : PANEL;
         bool several = end - n >= PANEL * P;
-        for (whole at = k; at < stop; at += EXACT) {
-            whole length = at + EXACT < stop ? EXACT : stop - at;
-            const float* from = w + n * K + at * PANEL;
-            const float* add = b && at + length == K ? b + n : nullptr;
-            if (several) tile<M, P>(x + at, xs, from, K * PANEL, length, at > 0, add, out + n, os, PANEL * P);
-            else tile<M, 1>(x + at, xs, from, K * PANEL, length, at > 0, add, out + n, os, columns);
+        for (whole at = k; at < stop; at += Weights::LENGTH) {
+            whole length = at + Weights::LENGTH < stop ? Weights::LENGTH : stop - at;
+            Weights from = w.at(n, at);
+            const float* add = b && at + length == w.K ? b + n : nullptr;
+            if (several) tile<M, P>(x + at, xs, from, length, at > 0, add, out + n, os, PANEL * P);
+            else tile<M, 1>(x + at, xs, from, length, at > 0, add, out + n, os, columns);
         }
         n += several ? PANEL * P : PANEL;
     }
 }
 
 // out = x w^T + b, columns `first`, a multiple of sixteen, to `end`; rows of x and out lie xs and os apart.
-static void product(const float* x, whole xs, whole M, const float* w, whole K, const float* b, float* out, whole os,
+template <class Weights>
+static void product(const float* x, whole xs, whole M, const Weights& w, const float* b, float* out, whole os,
                     whole first, whole end) {
-    for (whole k = 0; k < K; k += STRETCH) {
-        whole stop = k + STRETCH < K ? k + STRETCH : K;
+    for (whole k = 0; k < w.K; k += STRETCH) {
+        whole stop = k + STRETCH < w.K ? k + STRETCH : w.K;
         for (whole m0 = 0; m0 < M; m0 += BLOCK) {
             whole m1 = m0 + BLOCK < M ? m0 + BLOCK : M;
             // One row after another through all panels, or panel by panel for all rows, which stay near.
             for (whole n = first, wide = m1 - m0 < 6 ? end - first : PANEL; n < end; n += wide) {
                 whole next = n + wide < end ? n + wide : end, m = m0;
-                for (; m + 6 <= m1; m += 6) along<6, 1>(x + m * xs, xs, w, K, k, stop, b, out + m * os, os, n, next);
+                for (; m + 6 <= m1; m += 6) along<6, 1>(x + m * xs, xs, w, k, stop, b, out + m * os, os, n, next);
                 const float* from = x + m * xs;
                 float* to = out + m * os;
                 switch (m1 - m) {
-                    case 1: along<1, 4>(from, xs, w, K, k, stop, b, to, os, n, next); break;
-                    case 2: along<2, 2>(from, xs, w, K, k, stop, b, to, os, n, next); break;
-                    case 3: along<3, 2>(from, xs, w, K, k, stop, b, to, os, n, next); break;
-                    case 4: along<4, 1>(from, xs, w, K, k, stop, b, to, os, n, next); break;
-                    case 5: along<5, 1>(from, xs, w, K, k, stop, b, to, os, n, next); break;
+                    case 1: along<1, 4>(from, xs, w, k, stop, b, to, os, n, next); break;
+                    case 2: along<2, 2>(from, xs, w, k, stop, b, to, os, n, next); break;
+                    case 3: along<3, 2>(from, xs, w, k, stop, b, to, os, n, next); break;
+                    case 4: along<4, 1>(from, xs, w, k, stop, b, to, os, n, next); break;
+                    case 5: along<5, 1>(from, xs, w, k, stop, b, to, os, n, next); break;
                 }
             }
         }
@@ -348,8 +383,10 @@ static void attended(const float* query, const float* const* keys, const float* 
 
 // --- a stack ---------------------------------------------------------------------------------------------------------
 
+// Its weights are in eight bits where there are scales.
 struct Linear {
-    const float *panels, *bias;
+    const void* panels;
+    const float *scales, *bias;
     whole out, in;
 };
 
@@ -455,7 +492,9 @@ struct Team {
 static void projected(const Linear& by, const float* x, whole rows, float* out, whole os, const Team& team) {
     whole first, end;
     team.share(by.out, first, end);
-    product(x, by.in, rows, by.panels, by.in, by.bias, out, os, first, end);
+    if (by.scales)
+        product(x, by.in, rows, Small{(const int8_t*)by.panels, by.scales, by.in}, by.bias, out, os, first, end);
+    else product(x, by.in, rows, Full{(const float*)by.panels, by.in}, by.bias, out, os, first, end);
 }
 
 static void turned(float* x, whole heads, whole E, const float* along, const float* across, whole width, whole pairs) {
@@ -699,7 +738,7 @@ static void shared(whole threads, whole rows, whole numbers, const Work& work) {
 
 extern "C" {
 
-whole regard_version() { return 1; }
+whole regard_version() { return 2; }
 
 void regard_run(const Run* run, const Block* blocks) {
     whole threads = run->threads, rows = run->texts * run->pieces, weights = 0;

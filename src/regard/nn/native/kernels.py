@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from ctypes import byref, c_double, c_int64, c_void_p
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Int8, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
@@ -40,7 +40,20 @@ def _plain(tensor: Tensor) -> bool:
     return usual and tensor.dtype == torch.float32 and tensor.device.type == "cpu"
 
 
-def panels(weight: Float[Tensor, "O I"]) -> Float[Tensor, " X"]:
+class Packed(NamedTuple):
+    """Weights as the kernels want them: panels, and scales where the panels are in eight bits."""
+
+    panels: Tensor
+    scales: Tensor | None
+    out: int
+    inputs: int
+
+    def linear(self, bias: Float[Tensor, " O"] | None = None) -> Linear:
+        """What the kernels are told, who do not keep any of it alive."""
+        return Linear(self.panels.data_ptr(), _place(self.scales), _place(bias), self.out, self.inputs)
+
+
+def packed(weight: Float[Tensor, "O I"]) -> Packed:
     """The weights as the kernels want them; made anew when they have changed."""
     known = _packed.get(weight)
     now = fingerprint(weight)
@@ -51,8 +64,20 @@ def panels(weight: Float[Tensor, "O I"]) -> Float[Tensor, " X"]:
         made = torch.empty(-(-outputs // PANEL) * PANEL * inputs)
     given = weight.detach().contiguous()
     kernels().regard_pack(address(given), address(made), c_int64(outputs), c_int64(inputs))
-    _packed[weight] = now, made
-    return made
+    _packed[weight] = now, Packed(made, None, outputs, inputs)
+    return _packed[weight][1]
+
+
+@torch.inference_mode(False)
+def pack_small(weight: Float[Tensor, "O I"], steps: Int8[Tensor, "O I"], scales: Float[Tensor, "O G"]) -> None:
+    """Let products with these weights be computed from these steps of these scales, until the weights change."""
+    _packed[weight] = fingerprint(weight), Packed(_in_panels(steps), _in_panels(scales), *weight.shape)
+
+
+def _in_panels(numbers: Shaped[Tensor, "O X"]) -> Shaped[Tensor, " Y"]:
+    missing = -len(numbers) % PANEL
+    padded = torch.cat([numbers, numbers.new_zeros(missing, numbers.shape[1])])
+    return padded.unflatten(0, (-1, PANEL)).transpose(1, 2).flatten().contiguous()
 
 
 def fingerprint(weight: Tensor) -> tuple[int, int, int]:
@@ -73,8 +98,8 @@ def linear(
     x: Float[Tensor, "*R I"], weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None = None
 ) -> Float[Tensor, "*R O"]:
     """W x + b."""
-    packed = panels(weight)
-    return projection(Linear(packed.data_ptr(), None if bias is None else bias.data_ptr(), *weight.shape), x)
+    by = packed(weight)
+    return projection(by.linear(bias), x)
 
 
 def projection(by: Linear, x: Float[Tensor, "*R I"]) -> Float[Tensor, "*R O"]:
@@ -94,7 +119,7 @@ def norm(
     """A norm over the width."""
     x = x.contiguous()
     out = torch.empty_like(x)
-    by = Norm(NORM_KINDS[kind], gain.data_ptr(), None if bias is None else bias.data_ptr(), epsilon)
+    by = Norm(NORM_KINDS[kind], gain.data_ptr(), _place(bias), epsilon)
     rows = c_int64(x.numel() // x.shape[-1])
     kernels().regard_norm(byref(by), address(x), address(out), rows, c_int64(x.shape[-1]))
     return out
@@ -225,6 +250,10 @@ INSTEAD: dict[Any, Callable[..., Any]] = {
 
 def address(tensor: Tensor) -> c_void_p:
     return c_void_p(tensor.data_ptr())
+
+
+def _place(tensor: Tensor | None) -> int | None:
+    return None if tensor is None else tensor.data_ptr()
 
 
 def _steps(tensor: Tensor) -> Any:

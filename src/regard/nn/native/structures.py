@@ -13,9 +13,15 @@ class Norm(Structure):
 
 
 class Linear(Structure):
-    """Panels of weights, a bias or nothing."""
+    """Panels of weights, their scales where they are in eight bits, a bias or nothing."""
 
-    _fields_ = (("panels", c_void_p), ("bias", c_void_p), ("out", c_int64), ("inputs", c_int64))
+    _fields_ = (
+        ("panels", c_void_p),
+        ("scales", c_void_p),
+        ("bias", c_void_p),
+        ("out", c_int64),
+        ("inputs", c_int64),
+    )
 
 
 class Heads(Structure):
