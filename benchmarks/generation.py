@@ -38,7 +38,7 @@ THREADS = int(os.environ.get("OMP_NUM_THREADS", "2"))
 FULL, SMALL = "float32", "quantized"
 
 
-def regard(folder: Path) -> Write:
+def regard(folder: Path, weights: str = "float32") -> Write:
     """Our own engine, through everything a prediction goes through but the tokenizer."""
     import torch
 
@@ -46,7 +46,7 @@ def regard(folder: Path) -> Write:
     from regard.decode import Request, search
 
     torch.set_num_threads(THREADS)
-    changes = ["device=cpu", "search.method=greedy", "predict.chat=", "predict.system="]
+    changes = ["device=cpu", "search.method=greedy", "predict.chat=", "predict.system=", f"weights={weights}"]
     pipeline = Pipeline.load(folder, changes)
 
     def write(prompt: list[int], pieces: int) -> Written:
@@ -55,6 +55,11 @@ def regard(folder: Path) -> Write:
             return list(search(pipeline.model, source, None, pipeline.recipe.search, requests)[0][0].pieces)
 
     return write
+
+
+def eight_bits(folder: Path) -> Write:
+    """Ours, its weights rounded to eight bits."""
+    return regard(folder, "int8")
 
 
 def plain(folder: Path) -> Write:
@@ -128,6 +133,7 @@ def genai(folder: Path) -> Write:
 
 KINDS: dict[str, Callable[[Path], Write]] = {
     "regard": regard,
+    "eight_bits": eight_bits,
     "plain": plain,
     "transformers": transformers,
     "ctranslate2": ctranslate2,
@@ -175,6 +181,7 @@ def prepared(
 ) -> Iterator[tuple[str, str, str, str, Path]]:
     """Name, precision, interpreter, kind and folder of each contender; what is not there yet is made."""
     yield "regard", FULL, sys.executable, "regard", bundle
+    yield "regard int8", SMALL, sys.executable, "eight_bits", bundle
     if THREADS > 1:
         yield "regard without its kernels", FULL, sys.executable, "plain", bundle
     for target, *more in (("huggingface",), ("ctranslate2",), ("ctranslate2", "--quantize", "int8")):

@@ -13,6 +13,8 @@ from regard.nn import native
 from regard.nn.embeddings import Readout
 
 GROUP, STEPS = 32, 127
+# All but the last eight bits of a float.
+SHORT = -256
 
 
 @torch.no_grad()
@@ -30,7 +32,9 @@ def shrink(model: nn.Module) -> int:
 def rounded(weight: Float[Tensor, "O I"]) -> tuple[Int8[Tensor, "O I"], Float[Tensor, "O G"]]:
     """The steps of every weight, and the scale of every group."""
     groups_OGX = _groups(weight)
-    scales_OG1 = groups_OGX.abs().amax(-1, keepdim=True) / STEPS
+    highest_OG1 = groups_OGX.abs().amax(-1, keepdim=True).float() / STEPS
+    # With so few bits of their own they take steps without rounding: what was rounded once stays as it is.
+    scales_OG1 = (highest_OG1.view(torch.int32) & SHORT).view(torch.float32).to(weight.dtype)
     # Where all are zero there is nothing to divide by.
     steps_OGX = (groups_OGX / scales_OG1.where(scales_OG1 > 0, 1.0)).round()
     return steps_OGX.flatten(1)[:, : weight.shape[1]].to(torch.int8).contiguous(), scales_OG1[..., 0].contiguous()
