@@ -12,6 +12,7 @@ from regard.attention.initialization import linear, matrix
 from regard.attention.memory import Attended, Memory
 from regard.attention.places import Sizes
 from regard.attention.problem import spread
+from regard.attention.products import by_head
 
 
 class Output(nn.Module):
@@ -59,7 +60,7 @@ class Scored(Output):
         assert attended.scores is not None
         rows, heads = attended.used.shape[:2]
         # W [v; s] = W_v v + W_s s, and the values' half does not depend on the query.
-        from_value_BHKW = spread(memory.values, heads) @ self.value + self.bias
+        from_value_BHKW = by_head(spread(memory.values, heads), self.value) + self.bias
         from_value_RHKW = from_value_BHKW.repeat_interleave(rows // from_value_BHKW.shape[0], dim=0)
         from_score_RHQKW = attended.scores[..., None] * self.score[:, None]
         known_RHQKW = torch.tanh(from_value_RHKW[:, :, None] + from_score_RHQKW)

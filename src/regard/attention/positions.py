@@ -15,6 +15,7 @@ from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from regard.attention.places import At, Place, farthest, positions
+from regard.attention.products import by_head
 from regard.errors import ConfigError, ModelError
 
 
@@ -172,7 +173,7 @@ class Relative(Position):
         self.values = nn.Parameter(torch.empty(1, 2 * reach + 1, width).normal_(0.0, width**-0.5))
 
     def bias(self, query: Float[Tensor, "B H Q E"], place: Place) -> Float[Tensor, "#B #H Q K"] | None:
-        along_BHQX = query @ self.keys.mT * query.shape[-1] ** -0.5
+        along_BHQX = by_head(query, self.keys.mT) * query.shape[-1] ** -0.5
         index_BHQK = self._index(place)[:, None].expand(*query.shape[:3], -1)
         return _silent(along_BHQX.gather(-1, index_BHQK), place)
 
@@ -181,7 +182,7 @@ class Relative(Position):
             weights = weights * ~place.unknown[:, None]
         mass_BHQX = weights.new_zeros(*weights.shape[:3], 2 * self.reach + 1)
         mass_BHQX = mass_BHQX.scatter_add(-1, self._index(place)[:, None].expand_as(weights), weights)
-        return mass_BHQX @ self.values
+        return by_head(mass_BHQX, self.values)
 
     def _index(self, place: Place) -> Int[Tensor, "#B Q K"]:
         return place.distance.clamp(-self.reach, self.reach) + self.reach

@@ -17,6 +17,7 @@ from regard.attention.masks import FREE, Mask, window
 from regard.attention.memory import History
 from regard.attention.normalizers import Allowed, Normalizer
 from regard.attention.places import Place, Sizes
+from regard.attention.products import by_head
 from regard.errors import ConfigError
 
 
@@ -87,7 +88,7 @@ class LocalP(Scope):
 
     def centre(self, query: Float[Tensor, "B H Q E"], place: Place) -> Float[Tensor, "B H Q 1"]:
         """The position the query predicts, between 0 and the number of real keys."""
-        share_BHQ1 = torch.sigmoid(torch.tanh(query @ self.inner) @ self.outer)
+        share_BHQ1 = torch.sigmoid(by_head(torch.tanh(by_head(query, self.inner)), self.outer))
         if place.lengths is None:
             return share_BHQ1 * place.key_positions.shape[-1]
         return share_BHQ1 * place.lengths[:, None, None, None].to(query.dtype)

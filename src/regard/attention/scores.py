@@ -16,6 +16,7 @@ from torch.nn import functional as F
 from regard.attention.initialization import matrix
 from regard.attention.memory import History
 from regard.attention.places import Place, Sizes
+from regard.attention.products import by_head
 from regard.config import make
 from regard.errors import ConfigError, ModelError
 
@@ -85,7 +86,7 @@ class General(Product):
         self.bilinear = matrix(sizes.heads, sizes.query, sizes.key)
 
     def ask(self, query: Float[Tensor, "B H Q E"]) -> Float[Tensor, "B H Q A"]:
-        return query @ self.bilinear
+        return by_head(query, self.bilinear)
 
 
 class Cosine(Product):
@@ -117,7 +118,7 @@ class QueryNetwork(Product):
         self.scale = 1.0 / math.sqrt(sizes.key)
 
     def ask(self, query: Float[Tensor, "B H Q E"]) -> Float[Tensor, "B H Q A"]:
-        return torch.tanh(query @ self.inner + self.inner_bias) @ self.outer
+        return by_head(torch.tanh(by_head(query, self.inner) + self.inner_bias), self.outer)
 
 
 class Additive(Score):
@@ -133,7 +134,7 @@ class Additive(Score):
         self.energy = matrix(sizes.heads, hidden, 1)
 
     def prepare(self, key: Float[Tensor, "B G K M"]) -> Float[Tensor, "B G K A"]:
-        return key @ self.key + self.bias
+        return by_head(key, self.key) + self.bias
 
     def forward(
         self,
@@ -142,12 +143,14 @@ class Additive(Score):
         place: Place,
         history: History | None = None,
     ) -> Float[Tensor, "B H Q K"]:
-        hidden_BHQKA = (query @ self.query)[:, :, :, None] + key[:, :, None] + self.feature(history)
-        return (torch.tanh(hidden_BHQKA) @ self.energy[:, None]).squeeze(-1)
+        hidden_BHQKA = by_head(query, self.query)[:, :, :, None] + key[:, :, None]
+        feature = self.feature(history)
+        hidden_BHQKA = torch.tanh(hidden_BHQKA if feature is None else hidden_BHQKA + feature)
+        return by_head(hidden_BHQKA.flatten(2, 3), self.energy).squeeze(-1).unflatten(2, hidden_BHQKA.shape[2:4])
 
-    def feature(self, history: History | None) -> Tensor | float:
+    def feature(self, history: History | None) -> Tensor | None:
         """What else enters the hidden layer beside query and key."""
-        return 0.0
+        return None
 
 
 class Concat(Additive):
@@ -175,8 +178,8 @@ class LocationAware(Additive):
         self.filters = matrix(sizes.heads, filters, kernel)
         self.location = matrix(sizes.heads, filters, self.bias.shape[-1])
 
-    def feature(self, history: History | None) -> Tensor | float:
-        return 0.0 if history is None else self._spread(self.seen(history))
+    def feature(self, history: History | None) -> Tensor | None:
+        return None if history is None else self._spread(self.seen(history))
 
     def seen(self, history: History) -> Float[Tensor, "B H Q K"]:
         return history.weights
@@ -184,7 +187,8 @@ class LocationAware(Additive):
     def _spread(self, seen: Float[Tensor, "B H Q K"]) -> Float[Tensor, "B H Q K A"]:
         side = self.filters.shape[-1] // 2
         around_BHQKX = F.pad(seen, (side, side)).unfold(-1, self.filters.shape[-1], 1)
-        return around_BHQKX @ self.filters.mT[:, None] @ self.location[:, None]
+        filtered = by_head(around_BHQKX.flatten(2, 3), self.filters.mT)
+        return by_head(filtered, self.location).unflatten(2, seen.shape[2:])
 
 
 class Coverage(LocationAware):
@@ -218,7 +222,7 @@ class Location(Score):
                 f"The location score was built for {self.places.shape[-1]} keys and got {place.columns.stop}; "
                 "raise its length or choose a score that reads the keys."
             )
-        return query @ self.places[..., place.columns]
+        return by_head(query, self.places[..., place.columns])
 
 
 class Mixed(Score):
