@@ -18,6 +18,7 @@ import training as alone
 
 from regard.api import Training, read
 from regard.text import Tokenizing, restored
+from regard.train.allocation import keep_freed
 
 SCRIPT = Path(alone.__file__)
 WARM = alone.WARM
@@ -54,6 +55,8 @@ def recipe(data: Path) -> dict[str, Any]:
 
 
 def recurrent(size: str, data: Path, folder: Path) -> Iterator[int]:
+    """As `regard train` runs it, freed memory kept."""
+    keep_freed()
     training = Training(read(recipe(data)), folder / "recurrent", resume=True)
     for step in training.steps():
         yield step.count

@@ -1,6 +1,8 @@
 """Training speed beside peers, each as its users run it, in its own environment: target tokens a second, peak memory.
 
-python benchmarks/peers/training.py --data FOLDER [--size tiny|base|recurrent] [--updates 30] [--rounds 2] [--only NAME]
+python benchmarks/peers/training.py --data FOLDER [--size NAME]... [--updates 30] [--rounds 2] [--only NAME]...
+
+Sizes: tiny and base Transformers, and `recurrent`, an LSTM with additive attention; without one, all of them.
 
 `environments.py` installs the peers. All train on Multi30k en-de, cut beforehand into the pieces of one joint BPE of
 10,000; batches of about 4,096 tokens, label smoothing 0.1, dropout 0.1, Adam, float32, OMP_NUM_THREADS threads.
@@ -126,7 +128,7 @@ RUNNERS: dict[str, tuple[Runner, tuple[str, ...]]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("data/multi30k"), help="folder of train.en, train.de, val.*")
-    parser.add_argument("--size", choices=ALL, default="tiny")
+    parser.add_argument("--size", action="append", choices=ALL, help="may be repeated; all without it")
     parser.add_argument("--updates", type=int, default=30, help="measured, after those to warm up")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--only", action="append", choices=RUNNERS, help="may be repeated")
@@ -135,14 +137,20 @@ def main() -> None:
     if not (arguments.data / "train.en").exists():
         print(f"There is no Multi30k in {arguments.data}; name its folder with --data. Nothing was run.")
         return
-    names = [name for name, (_, sizes) in RUNNERS.items() if arguments.size in sizes]
+    for size in arguments.size or ALL:
+        measure(arguments, size)
+
+
+def measure(arguments: argparse.Namespace, size: str) -> None:
+    """All who can train a model of that kind, by turns."""
+    names = [name for name, (_, sizes) in RUNNERS.items() if size in sizes]
     names = [name for name in names if name in (arguments.only or names)]
     for name in environments.absent([name for name in names if name in environments.PEERS], arguments.environments):
         print(f"{name} is left out: it is not installed in {arguments.environments}; run environments.py {name}.")
         names.remove(name)
     with tempfile.TemporaryDirectory() as folder:
         timing = Timing(
-            arguments.data.resolve(), arguments.size, arguments.updates, Path(folder), arguments.environments.resolve()
+            arguments.data.resolve(), size, arguments.updates, Path(folder), arguments.environments.resolve()
         )
         compare(names, timing, arguments.rounds)
 
