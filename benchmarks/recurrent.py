@@ -1,4 +1,5 @@
-"""A bidirectional LSTM over a ragged batch, forward and backward: padding held still against torch's packed batches.
+"""Recurrent models, forward and backward: padding held still against torch's packed batches of a bidirectional LSTM; and
+the queries of a decoder, one an example, with a matrix a head against torch.matmul, which copies it for every example.
 
 python benchmarks/recurrent.py
 """
@@ -8,9 +9,11 @@ import time
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from regard.attention.products import by_head
 from regard.nn import Recurrent, RecurrentSettings
 
 SIZES = ((32, 20, 128), (44, 150, 256))
+QUERIES = ((128, 1, 256), (128, 4, 64))
 TIMES = 3
 
 
@@ -41,6 +44,19 @@ def main() -> None:
         one, other = seconds(held), seconds(packed)
         told = f"{texts} texts of up to {length}, width {width}"
         print(f"{told}: {one * 1e3:.0f} ms, packed {other * 1e3:.0f} ms: x{other / one:.1f}")
+    for texts, heads, width in QUERIES:
+        query = torch.randn(texts, heads, 1, width, requires_grad=True)
+        weight = torch.randn(heads, width, width, requires_grad=True)
+
+        def by_heads(query=query, weight=weight) -> None:
+            by_head(query, weight).sum().backward()
+
+        def copied(query=query, weight=weight) -> None:
+            (query @ weight).sum().backward()
+
+        one, other = seconds(by_heads), seconds(copied)
+        told = f"a query of each of {texts} texts, {heads} heads of {width}"
+        print(f"{told}: {one * 1e3:.2f} ms, matmul {other * 1e3:.2f} ms: x{other / one:.1f}")
 
 
 if __name__ == "__main__":
