@@ -1,4 +1,4 @@
-"""Recurrent models, forward and backward: padding held still against torch's packed batches of a bidirectional LSTM; and
+"""Recurrent models, forward and backward. Padding held still against torch's packed batches of a bidirectional LSTM; and
 the queries of a decoder, one an example, with a matrix a head against torch.matmul, which copies it for every example.
 
 python benchmarks/recurrent.py
