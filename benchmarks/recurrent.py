@@ -1,5 +1,7 @@
-"""Recurrent models, forward and backward. Padding held still against torch's packed batches of a bidirectional LSTM; and
-the queries of a decoder, one an example, with a matrix a head against torch.matmul, which copies it for every example.
+"""Recurrent models, forward and backward, beside torch's own ways.
+
+A bidirectional LSTM over a ragged batch, its padding held still, against packed batches; and the queries of a decoder,
+one an example, with a matrix a head, against torch.matmul, which copies the matrix for every example.
 
 python benchmarks/recurrent.py
 """
