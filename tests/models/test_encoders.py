@@ -109,6 +109,10 @@ def test_a_recurrent_encoder_has_the_embedding_its_settings_say() -> None:
 def test_setting_one_thing_of_an_embedding_leaves_its_scale_alone() -> None:
     for name in ENCODERS:
         assert (make(name, width=7).embedding.factor == 1.0) == (name != "transformer")
+    layers = {"encoder": {"width": 8}, "decoder": {"width": 8}}
+    for name, settings in {"recurrent": layers, "recurrent_language": {"width": 8}}.items():
+        model = build(name, {**settings, "embedding": {"dropout": 0.3}}, Vocabulary(PIECES, PIECES))
+        assert model.embedding.factor == 1.0
 
 
 def test_a_sequence_model_has_one_embedding_and_refuses_one_of_its_encoder() -> None:

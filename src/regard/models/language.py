@@ -15,7 +15,7 @@ from regard.models.transformer import Stack, StackSettings, placed_outside, refu
 from regard.nn import plans
 from regard.nn.blocks import Depth, Past, Scene
 from regard.nn.dropout import Dropout
-from regard.nn.embeddings import Embedding, EmbeddingSettings
+from regard.nn.embeddings import Embedding, UnscaledSettings
 from regard.nn.plans import Going
 from regard.nn.recurrent import Carry, Recurrent, RecurrentSettings
 
@@ -91,7 +91,7 @@ class TransformerLanguage(nn.Module):
 class RecurrentLanguageSettings(RecurrentSettings):
     """An LSTM or GRU over embeddings, tied to the output or not."""
 
-    embedding: EmbeddingSettings = EmbeddingSettings(scale=False)
+    embedding: UnscaledSettings = UnscaledSettings()
     tied: bool = True
     output_bias: bool = False
 

@@ -14,7 +14,7 @@ from regard.models.heads import CopyingPiece, NextPiece
 from regard.models.protocols import Decoded, Start, State, Vocabulary, check_pair, first_pieces, if_ragged, repeated
 from regard.models.transformer import refuse_length
 from regard.nn.dropout import Dropout
-from regard.nn.embeddings import Embedding, EmbeddingSettings
+from regard.nn.embeddings import Embedding, UnscaledSettings
 from regard.nn.recurrent import Carry, Recurrent, RecurrentSettings
 
 NOWHERE = Part(name="none")
@@ -30,7 +30,7 @@ class SequenceSettings(Settings):
 
     encoder: RecurrentEncoderSettings = RecurrentEncoderSettings()
     decoder: RecurrentSettings = RecurrentSettings()
-    embedding: EmbeddingSettings = EmbeddingSettings(scale=False)
+    embedding: UnscaledSettings = UnscaledSettings()
     attention: AttentionSettings | None = AttentionSettings.model_validate({"score": "additive"})
     attend: Literal["before", "after"] = "before"
     feeding: bool = False
