@@ -55,7 +55,10 @@ def climb(rung: str, seed: int, folder: Path, changes: list[str]) -> None:
 def regard(*words: str, captured: bool = False) -> str:
     """The command; what it printed, if that is wanted."""
     output = subprocess.PIPE if captured else None
-    done = subprocess.run([sys.executable, "-m", "regard", *words], check=True, stdout=output, text=True)
+    done = subprocess.run([sys.executable, "-m", "regard", *words], check=False, stdout=output, text=True)
+    if done.returncode:
+        # It has said why.
+        sys.exit(done.returncode)
     return done.stdout or ""
 
 
@@ -70,9 +73,10 @@ def table(folder: Path) -> None:
 
 
 def bleus(path: Path) -> tuple[float, float]:
+    """Cased, and tokenized lower-cased."""
     scores = json.loads(path.read_text("utf-8").splitlines()[0])["scores"]
-    by_name = {one["name"].split("(")[0]: one["value"] for one in scores}
-    return by_name["bleu"], by_name["bleu_lower"]
+    values = {name.split("(")[0]: found["value"] for name, found in scores.items()}
+    return values["bleu"], values["bleu_lower"]
 
 
 if __name__ == "__main__":
