@@ -117,6 +117,8 @@ def draw(found: Measured, path: Path) -> None:
     for panel, title in ((time, "seconds"), (memory, "megabytes")):
         dress(panel, lengths, "pieces", title)
         panel.set_yscale("log", base=10)
+        panel.yaxis.set_major_formatter("{x:g}")
+        panel.yaxis.set_minor_formatter("")
     write(figure, path)
 
 
