@@ -217,6 +217,25 @@ def test_the_address_holds_the_whole_view(server: Server, watched: Watched) -> N
     expect(page.locator("html")).to_have_attribute("data-theme", "light")
 
 
+# A switch is pressed, and before the page has written that down another address arrives.
+OVERTAKEN = """async hash => {
+  const { settle } = await import("/page/state.js");
+  document.querySelector(".switches .segments:last-of-type button:last-child").click();
+  location.hash = hash;
+  settle();
+}"""
+
+
+def test_an_address_that_arrives_while_another_is_written_is_taken(server: Server, watched: Watched) -> None:
+    page = watched.page
+    page.goto(f"{server.url}/#model=translation&in.source=a+b+c")
+    explored(page)
+    page.evaluate(OVERTAKEN, "model=translation&in.source=c+b+a")
+    expect(page.get_by_label(TEXT)).to_have_value("c b a")
+    explored(page)
+    assert "in.source=c+b+a" in state(page)
+
+
 def test_pictures_and_numbers_can_be_taken_away(server: Server, watched: Watched) -> None:
     page = watched.page
     page.goto(f"{server.url}/#model=translation")

@@ -5,11 +5,12 @@ const PLAIN = ["model", "lang", "theme", "method", "attention", "layer", "head",
 const GROUPS = { "in.": "input", "set.": "settings" };
 export const state = { input: Object.create(null), settings: Object.create(null) };
 const watchers = [];
-let written = "";
+// The address as it was last taken or written; another one is news that `hashchange` is about to bring.
+let known = "";
 
-export function read(hash = location.hash) {
+function read() {
   const found = { input: Object.create(null), settings: Object.create(null) };
-  for (const [name, value] of new URLSearchParams(hash.slice(1))) {
+  for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {
     const group = Object.keys(GROUPS).find((prefix) => name.startsWith(prefix));
     if (group) found[GROUPS[group]][name.slice(group.length)] = value;
     else if (PLAIN.includes(name)) found[name] = value;
@@ -27,7 +28,11 @@ export function address() {
 }
 
 // Browsers refuse too many changes of the address in a row.
-const write = calm(() => { written = address(); history.replaceState(null, "", written); }, 120);
+const write = calm(() => {
+  if (location.hash !== known) return;
+  history.replaceState(null, "", address());
+  known = location.hash;
+}, 120);
 
 export function change(changes) {
   const names = Object.keys(changes).filter((name) => state[name] !== changes[name]);
@@ -39,12 +44,14 @@ export function change(changes) {
 export const settle = () => write.now();
 export const watch = (watcher) => watchers.push(watcher);
 
-export function take(found) {
+function take() {
+  known = location.hash;
+  const found = read();
   for (const name of PLAIN) state[name] = found[name];
   Object.assign(state, { input: found.input, settings: found.settings });
 }
 
 export function start(reopened) {
-  take(read());
-  addEventListener("hashchange", () => { if (location.hash !== written) { take(read()); reopened(); } });
+  take();
+  addEventListener("hashchange", () => { if (location.hash !== known) { take(); reopened(); } });
 }
