@@ -39,7 +39,7 @@ def test_400_is_for_what_is_no_json(client: httpx.Client) -> None:
 
 def test_400_is_for_what_is_no_http(server: Server) -> None:
     host, port = server.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=20) as raw:
+    with socket.create_connection((host, int(port)), timeout=60) as raw:
         raw.sendall(b"nonsense\r\n\r\n")
         answer = raw.makefile("rb").read()
     assert answer.startswith(b"HTTP/1.1 400")
@@ -112,7 +112,7 @@ def test_422_is_for_what_cannot_be_in_the_words_of_the_command_line(client: http
 
 def test_431_is_for_a_head_without_end(server: Server) -> None:
     host, port = server.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=20) as raw:
+    with socket.create_connection((host, int(port)), timeout=60) as raw:
         raw.sendall(b"GET / HTTP/1.1\r\nx: " + b"a" * 40_000)
         assert raw.makefile("rb").read().startswith(b"HTTP/1.1 431")
     # One that ends, too.
@@ -140,8 +140,8 @@ async def posted(url: str, bodies: list[dict[str, object]]) -> list[httpx.Respon
 def test_503_is_for_a_service_that_stops_and_for_too_many_connections(bundles: dict[str, Path]) -> None:
     with serving([bundles["tagging"]], ServeSettings(connections=2)) as small:
         host, port = small.url.removeprefix("http://").split(":")
-        kept = [socket.create_connection((host, int(port)), timeout=20) for _ in range(2)]
-        with socket.create_connection((host, int(port)), timeout=20) as third:
+        kept = [socket.create_connection((host, int(port)), timeout=60) for _ in range(2)]
+        with socket.create_connection((host, int(port)), timeout=60) as third:
             assert third.makefile("rb").read().startswith(b"HTTP/1.1 503")
         for one in kept:
             one.close()

@@ -29,7 +29,7 @@ def test_outcomes_are_in_the_order_of_the_items(callers: int) -> None:
 
 def test_callers_run_at_the_same_time_each_with_its_share_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
-    meeting = threading.Barrier(2, timeout=20)
+    meeting = threading.Barrier(2, timeout=120)
 
     def run(some: list[str]) -> list[int]:
         meeting.wait()
