@@ -38,6 +38,15 @@ KNOWN = {"plain": Plain, "rich": Rich}
 # --- settings ------------------------------------------------------------------------------------------------------
 
 
+def test_what_is_missing_is_named_and_not_shown() -> None:
+    class Needing(Settings):
+        model: str
+        other: int = 1
+
+    with pytest.raises(ConfigError, match=r"^a recipe: model is missing\.$"):
+        Needing.read({"other": 2}, "a recipe")
+
+
 def test_settings_are_read_from_plain_values() -> None:
     found = Outer.read({"encoder": {"width": 4}, "score": "additive"})
     assert found.encoder == Inner(width=4)

@@ -206,6 +206,10 @@ def _sentence(entry: dict[str, Any], settings: type[BaseModel]) -> str:
     path = ".".join(str(step) for step in entry["loc"])
     if entry["type"] == "extra_forbidden":
         return unknown("setting", path, _fields(settings, entry["loc"]))
+    if entry["type"] == "missing":
+        # A whole recipe would be too much to show.
+        within = f" in {entry['input']!r}" if len(entry["loc"]) > 1 else ""
+        return f"{path} is missing{within}."
     reason = str(entry["msg"]).removeprefix("Value error, ")
     return f"{path} = {entry['input']!r}: {reason}." if path else f"{reason}."
 

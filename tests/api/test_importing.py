@@ -14,6 +14,7 @@ from tokenizers import models, normalizers, pre_tokenizers, processors
 import regard
 from regard.api.exporting import export
 from regard.api.importing import from_huggingface
+from regard.cli.inspect import described
 from regard.errors import ConfigError, RegardError
 
 LINES = ["A dog runs.", "Ein Hund läuft über die Straße!", "", "two  spaces, 3 numbers 42", "你好，世界"]
@@ -94,6 +95,18 @@ def test_vectors_alone_are_those_in_company(bert: Path) -> None:
 def test_a_text_longer_than_the_positions_is_read_in_windows(bert: Path) -> None:
     (found,) = from_huggingface(bert).predict(["the dog runs . " * 20])
     assert found.status == ("windows",)
+
+
+def test_no_setting_reads_more_at_once_than_the_positions_hold(bert: Path) -> None:
+    made = from_huggingface(bert)
+    (wanted,), (found,) = made.embed(["dog " * 60]), made.with_settings("predict.longest=50").embed(["dog " * 60])
+    torch.testing.assert_close(found, wanted)
+
+
+def test_a_bundle_with_the_tokenizer_of_another_is_described(bert: Path, tmp_path: Path) -> None:
+    from_huggingface(bert).save(tmp_path / "bundle")
+    facts = described(tmp_path / "bundle")
+    assert facts["tokenizers"] == ["WordPiece of a pretrained model: 13 pieces, 5 of them special"]
 
 
 def test_an_encoder_learns_nothing_by_itself(bert: Path, tmp_path: Path) -> None:

@@ -68,6 +68,28 @@ def test_a_head_for_other_labels_begins_afresh(start: Path, tmp_path: Path) -> N
     assert any("new: head." in line for line in told)
 
 
+def test_a_head_for_other_types_of_names_begins_afresh(tmp_path: Path) -> None:
+    heads = []
+    for number, types in enumerate([("PER", "LOC"), ("DRUG", "PLACE"), ("PER", "LOC")]):
+        path = tmp_path / f"{number}.tsv"
+        path.write_text("".join(f"{who} sees Rome\tB-{types[0]} O B-{types[1]}\n" for who in ("Ada", "Bo", "Cy", "Di")))
+        own = {"start": str(tmp_path / "0")} if number else {"name": "recurrent", "width": 8}
+        told = {
+            "task": "tagging",
+            "data": {"train": {"path": str(path), "columns": {"text": 1, "tags": 2}}, "valid": {"share": [0, 0.3]}},
+            "model": own,
+            "train": {"updates": 1, "every": 1},
+        }
+        training = Training(read(told), tmp_path / str(number))
+        training.claim()
+        heads.append(training.learner.model.state_dict()["head.classify.weight"].clone())
+        if not number:
+            regard.train(told, tmp_path / "0", resume=True)
+            heads[0] = regard.load(tmp_path / "0").model.state_dict()["head.classify.weight"]
+    assert torch.equal(heads[0], heads[2])
+    assert not torch.equal(heads[0], heads[1])
+
+
 def test_what_is_frozen_does_not_move_and_lora_leaves_a_plain_bundle(start: Path, tmp_path: Path) -> None:
     tuning = {"frozen": ["encoder.embedding"]}
     made = regard.train(recipe(table(tmp_path, TWO), model={"start": str(start)}, tuning=tuning), tmp_path / "run")

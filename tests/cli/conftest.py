@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.toy import regard, write_data
+from tests.cli.toy import OTHERS, regard, write_data
 
 
 @pytest.fixture(scope="session")
@@ -22,6 +22,18 @@ def run(toy: Path) -> Path:
     result = regard("train", toy / "recipes" / "toy.toml", "--out", folder)
     assert result.exit_code == 0, result.output
     return folder
+
+
+@pytest.fixture(scope="session")
+def others(toy: Path) -> dict[str, Path]:
+    """A finished run of each of some other tasks."""
+    runs = {name: toy / "runs" / name for name in OTHERS}
+    for name, text in OTHERS.items():
+        recipe = toy / f"{name}.toml"
+        recipe.write_text(text.format(root=toy), "utf-8")
+        result = regard("train", recipe, "--out", runs[name])
+        assert result.exit_code == 0, result.output
+    return runs
 
 
 @pytest.fixture

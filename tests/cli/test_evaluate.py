@@ -62,6 +62,36 @@ def test_data_that_are_not_there_are_told(run: Path, data: list[str], told: str)
     assert told in str(result.exception)
 
 
+def test_a_file_without_an_ending_is_a_file(run: Path, here: Path) -> None:
+    (here / "plain").write_text("the dog\n", "utf-8")
+    assert "neither a test set nor a file" not in str(regard("evaluate", run, "plain").exception)
+
+
+def test_names_are_read_as_tags_and_as_spans(others: dict[str, Path], tmp_path: Path) -> None:
+    spans = {"text": "Ada sees Rome", "entities": [[0, 3, "PER"], [9, 13, "LOC"]]}
+    tags = {"text": "Ada sees Rome", "tags": "B-PER O B-LOC"}
+    scores = []
+    for name, row in (("spans", spans), ("tags", tags)):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+        result = regard("evaluate", others["tagging"], tmp_path / f"{name}.jsonl", "--json")
+        assert result.exit_code == 0, result.exception
+        scores.append(json.loads(result.stdout)["scores"])
+    assert scores[0] == scores[1]
+
+
+def test_where_nothing_is_written_no_file_is_promised(others: dict[str, Path], toy: Path, tmp_path: Path) -> None:
+    result = regard("evaluate", others["language"], toy / "test.en", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.exception
+    assert "there is no output to write" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_models_of_two_tasks_are_not_compared(run: Path, others: dict[str, Path]) -> None:
+    result = regard("compare", run, others["tagging"])
+    assert isinstance(result.exception, RegardError)
+    assert "is for translation" in str(result.exception)
+
+
 def test_a_model_is_as_good_as_itself(run: Path) -> None:
     result = regard("compare", run, run)
     assert result.exit_code == 0

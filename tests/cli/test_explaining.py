@@ -24,6 +24,13 @@ def test_importance_over_a_test_set_is_shown(run: Path) -> None:
     assert "6 rows" in result.stdout
 
 
+def test_what_cannot_be_is_told_before_the_model_is_asked(run: Path, tmp_path: Path) -> None:
+    ending = regard("explain", run, "the dog", "--out", tmp_path / "x.bmp")
+    assert "Cannot write an explanation as '.bmp'" in str(ending.exception)
+    method = regard("explain", run, "the dog", "--method", "permutaton")
+    assert "Did you mean 'permutation'?" in str(method.exception)
+
+
 def test_words_without_quotes_are_told_from_one_text(run: Path) -> None:
     result = regard("explain", run, "the", "dog")
     assert isinstance(result.exception, RequestError)

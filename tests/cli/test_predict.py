@@ -110,7 +110,45 @@ def test_a_line_that_is_not_utf_8_is_named_and_leaves_with_1(run: Path) -> None:
     assert bytes_out(result).split(b"\n")[1] == b""
     assert bytes_out(result).count(b"\n") == 3
     assert "standard input line 2: byte 0xff" in result.stderr
-    assert "1 of 3 lines could not be read" in result.stderr
+    assert "1 of 3 lines could not be answered" in result.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--stream"], ["--embeddings"]])
+def test_a_line_without_its_field_is_named_and_costs_no_other_line(
+    others: dict[str, Path], tmp_path: Path, options: list[str]
+) -> None:
+    file = tmp_path / "in.jsonl"
+    file.write_text('{"text": "Ada sees Rome"}\n{"txt": "Bo"}\n{"text": null}\n"Cy sees Rome"\n', "utf-8")
+    result = regard("predict", others["tagging"], file, *options)
+    assert result.exit_code == 1
+    assert f"{file} line 2: The input has the fields txt; it lacks text." in result.stderr
+    assert f"{file} line 3: The input has the fields none; it lacks text." in result.stderr
+    assert "2 of 4 lines could not be answered" in result.stderr
+    lines = bytes_out(result).decode().splitlines()
+    assert len(lines) == 4
+    if not options:
+        assert [bool(line) for line in lines] == [True, False, False, True]
+    if options == ["--json"]:
+        assert [json.loads(line).get("source") for line in lines[1:3]] == ['{"txt": "Bo"}', "{}"]
+
+
+@pytest.mark.parametrize("place", range(5))
+def test_a_line_the_model_cannot_take_costs_no_other_line(run: Path, tmp_path: Path, place: int) -> None:
+    rows: list[dict[str, object]] = [{"source": f"the {word}"} for word in ("dog", "cat", "red", "runs", "sees")]
+    wanted = bytes_out(regard("predict", run, given=b"the dog\nthe cat\nthe red\nthe runs\nthe sees\n")).split(b"\n")
+    rows[place]["prefix_pieces"] = [99_999]
+    file = tmp_path / "in.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    result = regard("predict", run, file)
+    assert result.exit_code == 1
+    assert f"{file} line {place + 1}: " in result.stderr
+    assert bytes_out(result).split(b"\n") == [b"" if n == place else line for n, line in enumerate(wanted)]
+
+
+def test_what_concerns_every_line_is_said_once(run: Path, others: dict[str, Path]) -> None:
+    result = regard("predict", others["tagging"], "--with", others["tagging"], given=b"Ada\n")
+    assert "Only models that write text" in str(result.exception)
+    assert isinstance(result.exception, RegardError)
 
 
 def test_what_was_read_before_a_damaged_place_is_answered(pipeline: Pipeline) -> None:

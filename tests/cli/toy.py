@@ -1,5 +1,6 @@
 """A run small enough for a test, and the command line called in this process."""
 
+import json
 import random
 from pathlib import Path
 
@@ -51,6 +52,32 @@ longest_extra = 8
 """
 
 
+# Recipes of other tasks, on rows of JSON.
+OTHERS = {
+    "tagging": """
+task = "tagging"
+data = {{ root = "{root}", train = {{ path = "names.jsonl", columns = {{ text = "text", tags = "tags" }} }}, \
+valid = {{ share = [0.0, 0.3] }} }}
+tokenizer = {{ kind = "spaced", size = 40 }}
+model = {{ name = "recurrent", width = 8 }}
+batches = {{ rows = 4 }}
+optimizer = {{ schedule = {{ name = "linear", warm_up = 1 }} }}
+train = {{ updates = 2, every = 2 }}
+""",
+    "language": """
+task = "language"
+data = {{ root = "{root}", train = {{ path = "train.en", format = "text" }}, \
+valid = {{ path = "valid.en", format = "text" }} }}
+tokenizer = {{ kind = "characters", size = 40 }}
+blocks = {{ length = 16 }}
+model = {{ name = "recurrent_language", width = 8 }}
+optimizer = {{ schedule = {{ name = "linear", warm_up = 1 }} }}
+train = {{ updates = 2, every = 2 }}
+""",
+}
+NAMES = [{"text": f"{who} sees Rome", "tags": "B-PER O B-LOC"} for who in ("Ada", "Bo", "Cy", "Di", "Ed", "Flo")]
+
+
 def write_data(folder: Path) -> Path:
     """Toy corpora and a recipe for them in `folder/recipes`."""
     randomness = random.Random(0)
@@ -59,6 +86,7 @@ def write_data(folder: Path) -> Path:
         (folder / f"{name}.en").write_text("".join(" ".join(row) + "\n" for row in rows), "utf-8")
         targets = (" ".join(WORDS[word] for word in row) for row in rows)
         (folder / f"{name}.de").write_text("".join(f"{target}\n" for target in targets), "utf-8")
+    (folder / "names.jsonl").write_text("".join(json.dumps(row) + "\n" for row in NAMES), "utf-8")
     (folder / "recipes").mkdir()
     recipe = folder / "recipes" / "toy.toml"
     recipe.write_text(RECIPE.format(root=folder), "utf-8")

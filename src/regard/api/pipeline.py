@@ -19,10 +19,11 @@ from regard.data import Corpus
 from regard.decode import Ensemble
 from regard.engines import Engine, exported
 from regard.engines import engine as made_engine
-from regard.errors import ConfigError, DataError
+from regard.errors import ConfigError, DataError, RequestError
 from regard.explain import Attribution
 from regard.explain.whatif import WhatIf
 from regard.metrics import Likelihood, Score, metric, score, score_likelihood
+from regard.models.protocols import Decoder
 from regard.nn.parameters import fill, named
 from regard.nn.small import shrink
 from regard.tasks import TASKS, Recipe, Result, Task
@@ -124,7 +125,13 @@ class Pipeline:
 
     def row(self, given: Input) -> Mapping[str, str]:
         """An input by its fields; a line of text is taken apart as the task has it."""
-        return self.task.row(given) if isinstance(given, str) else given
+        row = self.task.row(given) if isinstance(given, str) else given
+        lacking = [name for name in self.task.inputs() if name not in row]
+        # A conversation stands for a prompt.
+        talks = "messages" in row and hasattr(getattr(self.recipe, "predict", None), "chat")
+        if lacking and not talks:
+            raise RequestError(f"The input has the fields {', '.join(row) or 'none'}; it lacks {', '.join(lacking)}.")
+        return row
 
     def embed(self, inputs: Iterable[Input]) -> Iterator[Float[Tensor, " D"]]:
         """One vector for each input, in order."""
@@ -168,6 +175,8 @@ class Pipeline:
         """This model and others as one; all must have learned from the same pieces."""
         if ran := next((each.engine.name for each in (self, *others) if each.engine is not None), ""):
             raise ConfigError(f"The engine {ran} cannot join models in an ensemble; use --engine torch.")
+        if not all(isinstance(each.model, Decoder) for each in (self, *others)):
+            raise ConfigError("Only models that write text can be joined in an ensemble.")
         for other in others:
             if other.task.files() != self.task.files():
                 raise ConfigError("Only models trained with the very same tokenizer can be joined in an ensemble.")

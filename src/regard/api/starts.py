@@ -18,7 +18,8 @@ from regard.nn.parameters import fill_shared
 from regard.tasks import Recipe, Task, VectorsSettings
 from regard.text import read_vectors
 
-LABELS = "labels.json"
+# What heads are learned for.
+LABELS = ("labels.json", "tags.json")
 # So many names of parameters are told; the rest are counted.
 NAMED = 4
 
@@ -43,7 +44,7 @@ class Start:
 
         `files` are those of the new task: a head that was learned for other labels is left behind.
         """
-        same = self.stored.files.get(LABELS) == files.get(LABELS)
+        same = all(self.stored.files.get(name) == files.get(name) for name in LABELS)
         kept = {name: one for name, one in self.stored.parameters.items() if same or not name.startswith("head.")}
         found = fill_shared(model, kept)
         if not found.filled:

@@ -10,6 +10,7 @@ from regard.cli.evaluate import Data
 from regard.cli.options import BundleFolder, Changes, Extensions, Json, join
 from regard.cli.printing import printed
 from regard.cli.waiting import waiting
+from regard.errors import ConfigError
 
 if TYPE_CHECKING:
     from regard.metrics import Comparison
@@ -47,6 +48,11 @@ def compare(
 
     join(extensions)
     first, second = Pipeline.load(folder, changes), Pipeline.load(other, changes)
+    if first.task.fields != second.task.fields:
+        raise ConfigError(
+            f"{folder} is for {first.recipe.task} and {other} for {second.recipe.task}; two models can be compared "
+            "where both answer the same data."
+        )
     for name, corpus in corpora(first, data or []).items():
         rows = [row.fields for row in corpus]
         with waiting(f"Both on {name}"):

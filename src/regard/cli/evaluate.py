@@ -62,7 +62,9 @@ def evaluate(
             found = running.evaluate(corpus)
         _shown(name, corpus, found, time.monotonic() - began, as_json)
         outputs += [one_line(result.text) for result in found.results]
-    if out is not None:
+    if out is not None and not outputs:
+        say(f"What is measured here is how likely the data are; there is no output to write to {out}.")
+    elif out is not None:
         with write_atomically(out) as file:
             file.write("".join(f"{line}\n" for line in outputs).encode("utf-8", "backslashreplace"))
         say(f"The outputs are in {out}.")
@@ -85,8 +87,8 @@ def _shown(name: str, corpus: "Corpus", found: "Evaluation", seconds: float, as_
         details = {what: detail.plain() for what, detail in found.details.items()}
         printed({"data": name, "scores": found.plain(), **facts, **details})
         return
-    odd = told(statuses, lines)
-    typer.echo(f"{name}: {lines:,} lines in {duration(seconds)}{'; ' + odd if odd else ''}")
+    odd, count = told(statuses, lines), f"{lines:,} {'line' if lines == 1 else 'lines'}"
+    typer.echo(f"{name}: {count} in {duration(seconds)}{'; ' + odd if odd else ''}")
     scored(found.plain())
     for what, detail in found.details.items():
         typer.echo(f"\n{what}\n{detail}")

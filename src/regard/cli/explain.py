@@ -9,7 +9,7 @@ import typer
 from regard.cli.options import BundleFolder, Changes, Extensions, join
 from regard.cli.printing import say
 from regard.cli.waiting import waiting
-from regard.errors import RequestError
+from regard.errors import RequestError, unknown
 from regard.files import write_atomically
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def explain(
     from regard.explain.rendering import render
 
     join(extensions)
+    _check(method, out)
     own = [change.removeprefix(PREFIX) for change in changes if change.startswith(PREFIX)]
     own += _timed(method, seconds)
     pipeline = Pipeline.load(folder, [change for change in changes if not change.startswith(PREFIX)])
@@ -88,6 +89,17 @@ def explain(
     with write_atomically(out) as file:
         file.write(content)
     say(f"The explanation is in {out}.")
+
+
+def _check(method: str, out: Path | None) -> None:
+    """Refuse what is known to be wrong before a model is asked."""
+    from regard.explain.methods import METHODS
+    from regard.explain.rendering import fit
+
+    if method and method not in (known := [*METHODS, PERMUTATION]):
+        raise RequestError(unknown("method", method, known))
+    if out is not None:
+        fit(out.suffix)
 
 
 def _timed(method: str, seconds: float | None) -> list[str]:

@@ -65,7 +65,7 @@ def export(
     if as_json:
         printed(found.plain())
         return
-    say(f"{shown(found.folder)} is a {found.kind} for {found.target}: {found.differences}.")
+    say(f"{shown(found.folder)} holds the {found.kind} for {found.target}: {found.differences}.")
     for note in found.notes:
         say(note, "dim")
     following = f"regard import huggingface {out} --out ..." if target == "huggingface" else None

@@ -1,11 +1,13 @@
 """What to measure on: test sets the bundle's recipe names, or files."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from regard.api import Materials, Pipeline
 from regard.data import Corpus, CorpusSettings
 from regard.errors import ConfigError, nearest
+from regard.files import byte_lines
 
 
 def corpora(pipeline: Pipeline, data: Sequence[str]) -> dict[str, Corpus]:
@@ -27,9 +29,10 @@ def corpora(pipeline: Pipeline, data: Sequence[str]) -> dict[str, Corpus]:
 def _settings(pipeline: Pipeline, data: Sequence[str]) -> CorpusSettings:
     """A file like that of training; files side by side, one a field; or one table, its columns in the order of the
     fields, its keys their names."""
-    fields = pipeline.task.fields
-    trained = pipeline.recipe.data.train[:1]
-    if len(data) == 1 and trained and trained[0].path and suffix(trained[0].path) == suffix(data[0]):
+    form = _form(pipeline, data)
+    fields, trained = form or pipeline.task.fields, pipeline.recipe.data.train[:1]
+    alike = trained and form in (None, trained[0].fields)
+    if len(data) == 1 and alike and trained[0].path and suffix(trained[0].path) == suffix(data[0]):
         return trained[0].model_copy(update={"path": data[0], "share": None, "by": ()})
     if len(data) == len(fields):
         return CorpusSettings.read({"files": dict(zip(fields, data, strict=True))})
@@ -42,14 +45,26 @@ def _settings(pipeline: Pipeline, data: Sequence[str]) -> CorpusSettings:
     return CorpusSettings.read({"path": data[0], "columns": {name: place for place, name in enumerate(fields, 1)}})
 
 
+def _form(pipeline: Pipeline, data: Sequence[str]) -> tuple[str, ...] | None:
+    """Where a task reads rows of several forms: that of the first line of JSON, if it tells."""
+    forms = pipeline.task.forms()
+    if len(forms) == 1 or len(data) != 1 or suffix(data[0]) != ".jsonl":
+        return None
+    try:
+        found = json.loads(next(byte_lines(data[0]), b""))
+    except (ValueError, RecursionError):
+        return None
+    return next((form for form in forms if isinstance(found, dict) and set(form) <= set(found)), None)
+
+
 def suffix(path: str) -> str:
     """The ending of a file's name, gzip or not."""
     return Path(path.removesuffix(".gz")).suffix
 
 
 def _like_file(name: str) -> bool:
-    """Whether this is meant as a file: it has an ending or a folder. The reader says so if it is not there."""
-    return "." in name or "/" in name
+    """Whether this is meant as a file: it is one, or has an ending or a folder; the reader says if it is not there."""
+    return "." in name or "/" in name or Path(name).is_file()
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 """`regard inspect`: what a bundle is, without loading it."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from math import prod
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 # Facts whose short name says too little.
 NAMES = {"data": "data fingerprint"}
+FINGERPRINT = re.compile(r"[0-9a-f]{32,}")
 
 
 def inspect(folder: BundleFolder, as_json: Json = False) -> None:
@@ -42,11 +44,12 @@ def described(folder: Path) -> dict[str, Any]:
     from regard import bundle
     from regard.api.pipeline import inside
     from regard.config import load
-    from regard.text import Tokenizer
+    from regard.text import restored
 
     place = inside(folder)
     known, parameters = bundle.manifest(place), bundle.shapes(place)
-    tokenizers = [Tokenizer.load(place / name) for name in sorted(known.files) if name.endswith("tokenizer.json")]
+    written = [place / name for name in sorted(known.files) if name.endswith("tokenizer.json")]
+    tokenizers = [restored(path.read_text("utf-8"), str(path)) for path in written]
     recipe = load(place / "recipe.toml")
     return {
         "bundle": str(place),
@@ -102,4 +105,7 @@ def _model(settings: Mapping[str, Any]) -> str:
 def _fact(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(_fact, value))
-    return f"{value:,}" if isinstance(value, int) else str(value)[:16]
+    if isinstance(value, int):
+        return f"{value:,}"
+    # The first of its digits tell one fingerprint from another.
+    return str(value)[:16] if FINGERPRINT.fullmatch(str(value)) else str(value)

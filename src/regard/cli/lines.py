@@ -3,25 +3,38 @@
 import json
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+from jaxtyping import Float
+from torch import Tensor
 
 from regard.api import Pipeline
 from regard.cli.printing import STATUSES, json_line, one_line, told
-from regard.errors import DataError, RegardError
+from regard.errors import DataError, ModelError, RegardError, RequestError
 from regard.files import STANDARD_INPUT, byte_lines, decoded, shown
 from regard.tasks import Result
 
-# How many unreadable lines are named; the rest are counted.
+Asked = str | Mapping[str, str]
+T = TypeVar("T")
+
+# How many lines without an answer are named; the rest are counted.
 NAMED = 10
 
 
 class Given(NamedTuple):
-    """A line as a model is given it: a text, or fields by name; empty, if it cannot be read: then `fault` says why."""
+    """A line as a model is given it: a text, or fields by name; empty, if it has no answer: then `fault` says why."""
 
-    asked: str | Mapping[str, str]
+    asked: Asked
+    # The file and the number of the line.
+    place: str = ""
     fault: str = ""
-    # What can be shown of a line that cannot be read.
+    # What can be shown of a line that has no answer.
     legible: str = ""
+
+    def refused(self, error: RegardError) -> "Given":
+        """The same line, once it is known that the model cannot answer it."""
+        legible = self.asked if isinstance(self.asked, str) else json_line(dict(self.asked))
+        return Given("", self.place, f"{self.place}: {error}" if self.place else str(error), legible)
 
     def plain(self) -> dict[str, object]:
         """What was given, as JSON has it."""
@@ -43,15 +56,16 @@ def called(path: str) -> str:
 def read(lines: Iterable[bytes], name: str, first: int = 1, as_json: bool = False) -> Iterator[Given]:
     """Lines of the file of this name, the first of which has this number."""
     for number, line in enumerate(lines, first):
+        place = f"{name} line {number}"
         try:
-            text = decoded(line, f"{name} line {number}")
-            yield Given(_fields(text, f"{name} line {number}") if as_json else text)
+            text = decoded(line, place)
+            yield Given(_fields(text, place) if as_json else text, place)
         except DataError as error:
-            yield Given("", str(error), line.decode("utf-8", "replace"))
+            yield Given("", place, str(error), line.decode("utf-8", "replace"))
 
 
 def _fields(line: str, place: str) -> str | dict[str, str]:
-    """The fields of a JSON object; what is no text among them stays JSON. A JSON text is a text."""
+    """The fields of a JSON object; what is no text among them stays JSON, null is not there. A JSON text is a text."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -60,21 +74,42 @@ def _fields(line: str, place: str) -> str | dict[str, str]:
         return value
     if not isinstance(value, dict):
         raise DataError(f"{place}: {line[:40]!r} is no JSON object of fields and no text.")
-    return {name: one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for name, one in value.items()}
+    given = {name: one for name, one in value.items() if one is not None}
+    return {name: one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for name, one in given.items()}
 
 
 def one_by_one(pipeline: Pipeline, lines: Iterable[Given]) -> Iterator[tuple[Given, Result]]:
     """Each line with its result before the next line is read: for someone who types."""
     for line in lines:
-        yield line, pipeline.predict([line.asked])[0]
+        yield from _apart(pipeline.stream, [line])
 
 
 def streamed(pipeline: Pipeline, lines: Iterable[Given]) -> Iterator[tuple[Given, Result]]:
     """Lines with their results, many read at a time; one that cannot be reached ends it after those before it."""
+    return _in_turn(pipeline.stream, _fitting(pipeline, lines))
+
+
+def embedded(pipeline: Pipeline, lines: Iterable[Given]) -> Iterator[tuple[Given, Float[Tensor, " D"]]]:
+    """Lines with their vectors, in the same way."""
+    return _in_turn(pipeline.embed, _fitting(pipeline, lines))
+
+
+def _fitting(pipeline: Pipeline, lines: Iterable[Given]) -> Iterator[Given]:
+    """Lines, of which those that lack a field are seen to have no answer."""
+    for line in lines:
+        try:
+            pipeline.row(line.asked)
+            yield line
+        except RequestError as error:
+            yield line.refused(error)
+
+
+def _in_turn(run: Callable[[Iterable[Asked]], Iterator[T]], lines: Iterator[Given]) -> Iterator[tuple[Given, T]]:
+    """Each line with what comes of it; where some at once cannot be answered, those that can be still are."""
     waiting: deque[Given] = deque()
     trouble: list[RegardError] = []
 
-    def texts() -> Iterator[str | Mapping[str, str]]:
+    def texts() -> Iterator[Asked]:
         try:
             for line in lines:
                 waiting.append(line)
@@ -82,16 +117,48 @@ def streamed(pipeline: Pipeline, lines: Iterable[Given]) -> Iterator[tuple[Given
         except RegardError as error:
             trouble.append(error)
 
-    for result in pipeline.stream(texts()):
-        yield waiting.popleft(), result
+    going = True
+    while going:
+        try:
+            for found in run(texts()):
+                yield waiting.popleft(), found
+            going = False
+        except (RequestError, ModelError):
+            if not waiting:
+                raise
+            some = list(waiting)
+            waiting.clear()
+            yield from _apart(run, some)
     for error in trouble:
         raise error
 
 
-def settling(pipeline: Pipeline, line: Given, put: Callable[[str], None]) -> Result:
-    """The result of a line, whose text is handed out as soon as it is settled."""
+def _apart(run: Callable[[Iterable[Asked]], Iterator[T]], lines: list[Given]) -> Iterator[tuple[Given, T]]:
+    """Lines at once if that can be, else by halves, down to the one that cannot; that one is answered as empty."""
+    try:
+        found = list(run(line.asked for line in lines))
+    except (RequestError, ModelError) as error:
+        if len(lines) > 1:
+            middle = len(lines) // 2
+            yield from _apart(run, lines[:middle])
+            yield from _apart(run, lines[middle:])
+        else:
+            yield lines[0].refused(error), next(run([""]))
+        return
+    yield from zip(lines, found, strict=True)
+
+
+def settling(pipeline: Pipeline, line: Given, put: Callable[[str], None]) -> tuple[Given, Result]:
+    """A line and its result, whose text is handed out as soon as it is settled."""
+    try:
+        return line, _settled(pipeline, line.asked, put)
+    except (RequestError, ModelError) as error:
+        return line.refused(error), next(pipeline.stream([""]))
+
+
+def _settled(pipeline: Pipeline, asked: Asked, put: Callable[[str], None]) -> Result:
     shown_so_far = ""
-    for found in pipeline.settle(line.asked):
+    for found in pipeline.settle(asked):
         text = one_line(found if isinstance(found, str) else found.text)
         if text.startswith(shown_so_far):
             put(text[len(shown_so_far) :])
@@ -102,23 +169,6 @@ def settling(pipeline: Pipeline, line: Given, put: Callable[[str], None]) -> Res
         if not isinstance(found, str):
             return found
     raise AssertionError("A result comes last.")
-
-
-def embedded(pipeline: Pipeline, lines: Iterable[Given], answers: "Answers") -> Iterator[bytes]:
-    """The vector of each line as a JSON list."""
-    waiting: deque[Given] = deque()
-
-    def texts() -> Iterator[str | Mapping[str, str]]:
-        for line in lines:
-            waiting.append(line)
-            yield line.asked
-
-    for vector in pipeline.embed(texts()):
-        asked = waiting.popleft()
-        answers.note(asked)
-        numbers = [round(number, 6) for number in vector.tolist()]
-        text = json_line({**asked.plain(), "embedding": numbers}) if answers.as_json else json.dumps(numbers)
-        yield text.encode("utf-8", "backslashreplace") + b"\n"
 
 
 class Talk:
@@ -158,29 +208,36 @@ class Answers:
         text = json_line(self._plain(asked, result)) if self.as_json else one_line(result.text)
         return text.encode("utf-8", "backslashreplace") + b"\n"
 
+    def vector(self, asked: Given, vector: Float[Tensor, " D"]) -> bytes:
+        """The vector of a line as a JSON list."""
+        self.note(asked)
+        numbers = [round(number, 6) for number in vector.tolist()]
+        text = json_line({**asked.plain(), "embedding": numbers}) if self.as_json else json.dumps(numbers)
+        return text.encode("utf-8", "backslashreplace") + b"\n"
+
     def summary(self) -> list[str]:
-        """What did not simply end, and what could not be read."""
+        """What did not simply end, and what could not be answered."""
         # An empty line is answered by an empty line; that is no news.
         odd = {status: self.statuses[status] for status in STATUSES if status != "empty"}
         found = [f"{sentence}." for sentence in [told(odd, self.count)] if sentence]
         if self.bad:
-            found.append(f"{self.bad:,} of {self.count:,} lines could not be read and got an empty output.")
+            found.append(f"{self.bad:,} of {self.count:,} lines could not be answered and got an empty output.")
         return found
 
     def note(self, asked: Given) -> None:
-        """Count a line, and name it if it could not be read."""
+        """Count a line, and name it if it could not be answered."""
         self.count += 1
         if not asked.fault:
             return
         self.fault(asked.fault)
 
     def fault(self, sentence: str) -> None:
-        """Count a line that could not be read, and name it if it is one of the first."""
+        """Count a line that could not be answered, and name it if it is one of the first."""
         self.bad += 1
         if self.bad <= NAMED:
             self.tell(sentence)
         elif self.bad == NAMED + 1:
-            self.tell("More lines cannot be read; they are counted.")
+            self.tell("More lines cannot be answered; they are counted.")
 
     def _plain(self, asked: Given, result: Result) -> dict[str, object]:
         return {**asked.plain(), **result.plain(), **({"error": asked.fault} if asked.fault else {})}

@@ -89,8 +89,8 @@ def predict(
     """Give an output for every line of a text, in order.
 
     A line ends at a newline and nowhere else; a line end inside an output is
-    written as backslash n. A line that is not UTF-8 gets an empty output, is
-    named, and the exit code is 1. --json tells scores, statuses, probabilities
+    written as backslash n. A line that is not UTF-8, or lacks a field, gets an
+    empty output, is named, and the exit code is 1. --json tells scores, statuses, probabilities
     and, with search.best, the n best. Where a task reads several fields, a line
     has them with a tab between (question TAB passage), or is a JSON object.
 
@@ -151,7 +151,7 @@ class Asking:
 
 
 def _answered(pipeline: "Pipeline", asking: Asking) -> int:
-    """Write an output for every line; how many lines could not be read."""
+    """Write an output for every line; how many lines could not be answered."""
     from regard.cli.lines import Answers, Talk, embedded, given, one_by_one, settling, streamed
 
     answers = Answers(asking.json_out, lambda text: say(text, "red"))
@@ -164,15 +164,15 @@ def _answered(pipeline: "Pipeline", asking: Asking) -> int:
         put = inside.enter_context(_output(asking.out))
         advance = inside.enter_context(counting(asking.file, asking.out is not None))
         if asking.embeddings:
-            for line in embedded(pipeline, lines, answers):
-                put.write(line)
+            for asked, vector in embedded(pipeline, lines):
+                put.write(answers.vector(asked, vector))
                 put.flush()
                 advance()
         elif (asking.stream or asking.typing) and not asking.json_out:
             talk = Talk(pipeline) if asking.typing else None
             for asked in lines:
                 asked = talk.asked(asked) if talk else asked
-                result = settling(pipeline, asked, lambda text: _at_once(put, text))
+                asked, result = settling(pipeline, asked, lambda text: _at_once(put, text))
                 answers.line(asked, result)
                 _at_once(put, "\n")
                 advance()

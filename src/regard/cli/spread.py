@@ -70,7 +70,7 @@ class File(NamedTuple):
 
 
 def on_ray(job: Job, given: str, out: Path | None, size: int = WINDOW) -> int:
-    """Write an output for every line of a file, or of every file of a folder; how many lines could not be read.
+    """Write an output for every line of a file, or of every file of a folder; how many lines could not be answered.
 
     With parts of `WINDOW` lines the model sees the very batches it sees on one machine.
     """
@@ -93,12 +93,12 @@ def answered(job: str, name: str, first: int, lines: list[bytes]) -> tuple[bytes
     """The output for some lines of a file, and what is to be told about them, as JSON. This is what runs elsewhere."""
     wanted, pipeline = _ready(job)
     answers = Answers(wanted.json_out, lambda _: None)
-    asked = list(read(lines, name, first, wanted.json_in(name)))
+    asked = read(lines, name, first, wanted.json_in(name))
     if wanted.embeddings:
-        output = b"".join(embedded(pipeline, asked, answers))
+        found = [(line, answers.vector(line, vector)) for line, vector in embedded(pipeline, asked)]
     else:
-        output = b"".join(answers.line(line, result) for line, result in streamed(pipeline, asked))
-    faults = [line.fault for line in asked if line.fault]
+        found = [(line, answers.line(line, result)) for line, result in streamed(pipeline, asked)]
+    output, faults = b"".join(text for _, text in found), [line.fault for line, _ in found if line.fault]
     return output, json.dumps({"count": answers.count, "statuses": answers.statuses, "faults": faults})
 
 

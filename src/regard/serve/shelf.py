@@ -13,7 +13,7 @@ import torch
 
 from regard.api import Pipeline
 from regard.api.pipeline import Input
-from regard.errors import ConfigError, RequestError, nearest
+from regard.errors import ConfigError, nearest
 from regard.serve import access
 from regard.serve.batching import Batcher, Changes, size
 from regard.serve.giving_up import while_wanted
@@ -84,7 +84,7 @@ class Served:
         """The inputs by their fields; refused where there are too many, or one lacks a field or is too long."""
         if len(inputs) > self.settings.texts:
             raise TooLarge(f"{len(inputs)} texts, and a request may have {self.settings.texts}; send them in parts.")
-        rows = [self._row(given) for given in inputs]
+        rows = [self.pipeline.row(given) for given in inputs]
         for place, row in enumerate(rows):
             short(f"Input {place}", size(row), characters or self.settings.characters)
         access.note("model", self.name)
@@ -105,15 +105,6 @@ class Served:
         with self.loading:
             self.loaded = self.load()
         self.shared.metrics.reloads.labels(self.name).inc()
-
-    def _row(self, given: Input) -> Row:
-        row = self.pipeline.row(given)
-        lacking = [name for name in self.pipeline.task.inputs() if name not in row]
-        # A conversation stands for a prompt.
-        talks = "messages" in row and hasattr(getattr(self.pipeline.recipe, "predict", None), "chat")
-        if lacking and not talks:
-            raise RequestError(f"The input has the fields {', '.join(row) or 'none'}; it lacks {', '.join(lacking)}.")
-        return row
 
     def _compute(self, rows: Sequence[Input], changes: Changes, wanted: Callable[[], bool]) -> list[Result]:
         loaded = self.loaded

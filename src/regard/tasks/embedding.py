@@ -17,11 +17,14 @@ from regard.models import encoder
 from regard.models.embedder import Embedder, EmbedderSettings
 from regard.nn import Loss
 from regard.tasks import explained_likeness, reading
+from regard.tasks.classification import least, readable
 from regard.tasks.grouping import blocks, in_groups
 from regard.tasks.reading import LongSettings, Reading
 from regard.tasks.recipe import Recipe
 from regard.tasks.task import Row, Task
 
+# So many pieces are read at once where neither the settings nor the encoder say how many.
+LONGEST = 512
 NOTHING_LEARNED = "The task embedding learns nothing; name another task, such as classification, and this as its start."
 
 
@@ -86,13 +89,16 @@ class EmbeddingTask(Task):
         raise ConfigError(NOTHING_LEARNED)
 
     def predict(self, model: nn.Module, rows: Iterable[Row], recipe: EmbeddingRecipe) -> Iterator[Embedded]:
-        embedding = Embedding(self.reading, model, recipe.predict)
+        embedding = self.embedding(model, recipe)
         for block in blocks(rows):
             yield from embedding([row["text"] for row in block])
 
     def subject(self, model: nn.Module, row: Row, recipe: EmbeddingRecipe, target: str | None) -> Subject:
-        room = Embedding(self.reading, model, recipe.predict).room
-        return explained_likeness.likened(self, model, row, room, target)
+        return explained_likeness.likened(self, model, row, self.embedding(model, recipe).room, target)
+
+    def embedding(self, model: nn.Module, recipe: EmbeddingRecipe) -> "Embedding":
+        longest = least(recipe.predict.longest or LONGEST, readable(recipe)) or LONGEST
+        return Embedding(self.reading, model, recipe.predict, longest)
 
     def embed(self, model: nn.Module, rows: Iterable[Row], recipe: EmbeddingRecipe) -> Iterator[Float[Tensor, " D"]]:
         for found in self.predict(model, rows, recipe):
@@ -107,6 +113,8 @@ class Embedding:
     # A module from pieces and what of them is real to vectors.
     model: Any
     settings: LongSettings
+    # The most pieces the encoder reads at once, those around a text included.
+    longest: int
 
     def __call__(self, texts: Sequence[str]) -> list[Embedded]:
         cut = [found.ids for found in self.reading.tokenizer.encode_many(texts)]
@@ -121,7 +129,7 @@ class Embedding:
     @property
     def room(self) -> int:
         """The most pieces of a text that are read at once."""
-        return max((self.settings.longest or 512) - self.reading.around, 1)
+        return max(self.longest - self.reading.around, 1)
 
     def vectors(self, jobs: list[list[int]]) -> list[Float[Tensor, " D"]]:
         device = next(self.model.parameters()).device

@@ -12,8 +12,6 @@ from regard.tasks.tagging_rows import CUT, TagsSettings, gold
 from regard.tasks.tagging_words import Cutting
 from regard.tasks.task import Result, Row, Task
 
-FIELDS = ({"text", "tags"}, {"text", "entities"})
-
 
 class MarkingRecipe(Recipe):
     """Data have the fields `text` and `tags`, a tag a word, or `text` and `entities`, spans as JSON."""
@@ -41,8 +39,8 @@ class Marking(Task):
         return [{"text": "Ada Lovelace lives in Paris .", "tags": "B-PER I-PER O O B-LOC O"}]
 
     @classmethod
-    def unfit(cls, fields: Sequence[str]) -> str:
-        return "" if set(fields) in FIELDS else "this task needs text and tags, or text and entities"
+    def forms(cls) -> tuple[tuple[str, ...], ...]:
+        return (cls.fields, ("text", "entities"))
 
     @classmethod
     def fault(cls, row: Row, recipe: Any) -> str:

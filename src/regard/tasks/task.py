@@ -95,9 +95,16 @@ class Task(Protocol):
         return [{name: " ".join(f"{name}{number}" for number in range(place + 2)) for place, name in names}]
 
     @classmethod
+    def forms(cls) -> tuple[tuple[str, ...], ...]:
+        """The fields of its rows; several such, where what is to be predicted can be written in several ways."""
+        return (cls.fields,)
+
+    @classmethod
     def unfit(cls, fields: Sequence[str]) -> str:
         """Why a corpus with these fields cannot be read, or nothing."""
-        return "" if set(fields) == set(cls.fields) else f"this task needs {' and '.join(cls.fields)}"
+        forms = cls.forms()
+        known = any(set(fields) == set(form) for form in forms)
+        return "" if known else f"this task needs {', or '.join(' and '.join(form) for form in forms)}"
 
     @classmethod
     def fault(cls, row: Row, recipe: Any) -> str:

@@ -11,7 +11,7 @@ from regard.explain.rendering.shown import Maps
 from regard.explain.rendering.svg import heat, svg
 from regard.explain.rendering.terminal import terminal
 
-__all__ = ["RENDERERS", "Maps", "heat", "html", "notebook", "plain_json", "png", "render", "svg", "terminal"]
+__all__ = ["RENDERERS", "Maps", "fit", "heat", "html", "notebook", "plain_json", "png", "render", "svg", "terminal"]
 
 RENDERERS: dict[str, Callable[[Maps], bytes]] = {
     ".txt": lambda maps: terminal(maps).encode(),
@@ -24,7 +24,12 @@ RENDERERS: dict[str, Callable[[Maps], bytes]] = {
 
 def render(maps: Maps, suffix: str) -> bytes:
     """An explanation, or several, as the content of a file with this ending."""
+    fit(suffix)
+    return RENDERERS[suffix](maps)
+
+
+def fit(suffix: str) -> None:
+    """Refuse an ending that no explanation can be written with."""
     if suffix not in RENDERERS:
         known = ", ".join(RENDERERS)
         raise RequestError(f"Cannot write an explanation as {suffix or 'a file without an ending'!r}; use {known}.")
-    return RENDERERS[suffix](maps)
