@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
@@ -33,6 +33,7 @@ __all__ = [
     "byte_lines",
     "checksum",
     "claimed",
+    "comment",
     "count_lines",
     "decoded",
     "fingerprint",
@@ -118,6 +119,12 @@ def count_lines(path: FilePath) -> int:
             count, last = count + block.count(b"\n"), block[-1:]
             block = stream.read(BLOCK)
     return count + (last != b"\n")
+
+
+def comment(path: FilePath) -> list[str]:
+    """The comment a file begins with, a line each without its "#"; bytes that are not UTF-8 show as such."""
+    text = Path(path).read_text("utf-8", errors="replace")
+    return [line[1:].rstrip() for line in takewhile(lambda line: line.startswith("#"), text.splitlines())]
 
 
 @contextmanager
