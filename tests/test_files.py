@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,26 @@ def test_gzip_cut_off_anywhere_is_noticed(tmp_path: Path, kept: float) -> None:
     with pytest.raises(DataError, match=r"line \d+: the gzip data end too early"):
         list(lines(path))
     with pytest.raises(DataError, match="the gzip data end too early"):
+        count_lines(path)
+
+
+@pytest.mark.parametrize("kept", [0.1, 0.5, 0.999])
+def test_what_stands_before_the_end_of_cut_off_gzip_is_read(tmp_path: Path, kept: float) -> None:
+    content = "".join(f"line {number} {number**7}\n" for number in range(20_000)).encode()
+    packed = gzip.compress(content)
+    packed = packed[: int(len(packed) * kept)]
+    whole = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(packed).count(b"\n")
+    path = written(tmp_path, packed)
+    read = []
+
+    def reading() -> None:
+        for line in lines(path):
+            read.append(line.text)
+
+    with pytest.raises(DataError, match=rf"line {whole + 1}: the gzip data end too early"):
+        reading()
+    assert read == content.decode().split("\n")[:whole]
+    with pytest.raises(DataError, match=rf"line {whole + 1}: the gzip data end too early"):
         count_lines(path)
 
 

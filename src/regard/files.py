@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
@@ -33,6 +33,7 @@ __all__ = [
     "byte_lines",
     "checksum",
     "claimed",
+    "comment",
     "count_lines",
     "decoded",
     "fingerprint",
@@ -113,11 +114,17 @@ def count_lines(path: FilePath) -> int:
     """How many lines `lines` gives, without decoding them."""
     count, last = 0, b"\n"
     with opened(path) as stream, _faults_named(path, lambda: count + 1):
-        block = stream.read(BLOCK).removeprefix(BYTE_ORDER_MARK)
+        block = stream.read1(BLOCK).removeprefix(BYTE_ORDER_MARK)
         while block:
             count, last = count + block.count(b"\n"), block[-1:]
-            block = stream.read(BLOCK)
+            block = stream.read1(BLOCK)
     return count + (last != b"\n")
+
+
+def comment(path: FilePath) -> list[str]:
+    """The comment a file begins with, a line each without its "#"; bytes that are not UTF-8 show as such."""
+    text = Path(path).read_text("utf-8", errors="replace")
+    return [line[1:].rstrip() for line in takewhile(lambda line: line.startswith("#"), text.splitlines())]
 
 
 @contextmanager
@@ -271,6 +278,13 @@ class _MeteredFile(io.FileIO):
         return count
 
 
+class _Unpacking(gzip.GzipFile):
+    """A gzip file that gives what it has: to wait for a whole block would lose all before the place of a fault."""
+
+    def readinto(self, buffer: Any) -> int:
+        return self.readinto1(buffer)
+
+
 def _raw(path: FilePath, meter: Meter | None) -> io.FileIO:
     try:
         return io.FileIO(path) if meter is None else _MeteredFile(path, meter)
@@ -283,7 +297,7 @@ def _unpacked(stream: io.BufferedIOBase) -> io.BufferedIOBase:
     # `peek`, not `read`: someone typing at a terminal has only sent one line.
     if not buffered.peek(len(GZIP)).startswith(GZIP):
         return buffered
-    return io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=buffered)), BLOCK)
+    return io.BufferedReader(cast(io.RawIOBase, _Unpacking(fileobj=buffered)), BLOCK)
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """Test sets by name, with and without what training has seen."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,80 @@ def test_an_unseen_test_set_leaves_out_what_stands_in_training(tmp_path: Path) -
     materials = Materials(read(plan))
     assert len(list(materials.test("test"))) == len(lines)
     assert [row.fields["source"] for row in materials.test("unseen")] == lines[1:]
+
+
+# What is given first; what is to be predicted is the same everywhere.
+GIVEN = {
+    "classification": ({"text": "{}"}, {"label": "good"}),
+    "tagging": ({"text": "{} came"}, {"tags": "O O"}),
+    "answering": ({"question": "Who is {}?", "passage": "{} is here."}, {"answers": "[]"}),
+}
+
+
+@pytest.mark.parametrize("task", GIVEN)
+def test_the_same_label_makes_no_text_seen(task: str, tmp_path: Path) -> None:
+    given, wanted = GIVEN[task]
+
+    def corpus(name: str, people: list[str]) -> dict[str, Any]:
+        rows = [{**{field: text.format(one) for field, text in given.items()}, **wanted} for one in people]
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+        return {"path": name, "columns": {field: field for field in (*given, *wanted)}}
+
+    # A test set may come later; training is not cleaned of it then.
+    test = {**corpus("valid.jsonl", ["TOM"]), "path": "later.jsonl", "unseen": True}
+    materials = Materials(
+        read(
+            {
+                "task": task,
+                "data": {
+                    "root": str(tmp_path),
+                    "train": corpus("train.jsonl", ["Bob", "EVE", "Tom"]),
+                    "valid": corpus("valid.jsonl", ["TOM"]),
+                    "test": {"later": test},
+                    "cleaning": ["overlap"],
+                },
+                "model": {"name": "transformer"},
+            }
+        )
+    )
+    first = next(iter(given))
+    assert [row.fields[first] for row in materials.train[0]] == [given[first].format(one) for one in ("Bob", "EVE")]
+    corpus("later.jsonl", ["Ann", "Eve"])
+    assert [row.fields[first] for row in materials.test("later")] == [given[first].format("Ann")]
+
+
+def test_an_unseen_share_is_the_share_without_what_was_seen(tmp_path: Path) -> None:
+    plan = recipe(tmp_path / "data")
+    files = plan["data"]["valid"]["files"]
+    first, second = {"files": files, "share": [0, 0.5]}, {"files": files, "share": [0.5, 1]}
+    plan["data"] |= {"valid": first, "test": {"test": second, "unseen": {**second, "unseen": True}}}
+    materials = Materials(read(plan))
+    valid, test, unseen = (
+        {row.fields["source"] for row in rows}
+        for rows in (materials.valid, materials.test("test"), materials.test("unseen"))
+    )
+    assert set() < unseen <= test
+    assert not test & valid
+
+
+def test_an_unseen_share_of_training_is_cleaned_of_the_rest(tmp_path: Path) -> None:
+    lines = [f"Zeile {number}" for number in range(60)]
+    both = "".join(f"{line}\t{line}!\n{line.upper()}\t{line}?\n" for line in lines)
+    (tmp_path / "train.tsv").write_text(both, "utf-8")
+    plan = recipe(tmp_path / "data")
+    share = {"share": [0.7, 1]}
+    plan["data"] |= {
+        "root": str(tmp_path),
+        "train": {"path": "train.tsv", "columns": {"source": 1, "target": 2}},
+        "valid": {"share": [0, 0.3]},
+        "test": {"test": share, "unseen": {**share, "unseen": True}},
+    }
+    materials = Materials(read(plan))
+    trained = {row.fields["source"].casefold() for row in materials.train[0]}
+    test = [row.fields["source"] for row in materials.test("test")]
+    unseen = [row.fields["source"] for row in materials.test("unseen")]
+    assert 0 < len(unseen) < len(test)
+    assert unseen == [source for source in test if source.casefold() not in trained]
 
 
 def test_an_unknown_test_set_offers_the_nearest(tmp_path: Path) -> None:

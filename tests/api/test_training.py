@@ -143,6 +143,9 @@ def test_a_recipe_on_a_base_changes_only_what_it_names(tmp_path: Path) -> None:
     (tmp_path / "base.toml").write_text('base = "top.toml"\n')
     with pytest.raises(ConfigError, match="circle"):
         based(tmp_path / "top.toml")
+    (tmp_path / "top.toml").write_text(f'base = "../{tmp_path.name}/top.toml"\n')
+    with pytest.raises(ConfigError, match=r"top\.toml: base = .* goes round in a circle"):
+        based(tmp_path / "top.toml")
 
 
 def test_a_compiled_run_is_the_plain_one(tmp_path: Path) -> None:

@@ -27,6 +27,15 @@ def test_a_recipe_is_shown_with_its_header_and_path(here: Path) -> None:
     assert json.loads(regard("recipes", "toy", "--json").stdout)["path"] == "recipes/toy.toml"
 
 
+def test_a_recipe_that_is_not_utf_8_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "recipes" / "latin.toml").write_bytes("# Für später\n".encode("latin-1"))
+    (tmp_path / "recipes" / "toy.toml").write_text("# Word for word\n")
+    assert regard("recipes").stdout == "latin  F\ufffdr sp\ufffdter\ntoy    Word for word\n"
+    assert recipes.header(Path("recipes/latin.toml")) == ["F\ufffdr sp\ufffdter"]
+
+
 def test_the_shelf_is_what_the_api_finds(here: Path) -> None:
     assert shelf.at_hand() == recipes.at_hand()
     told = [line.strip() for line in shelf.header(here / "recipes" / "toy.toml")]

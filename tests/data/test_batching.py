@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 
 import numpy as np
 import pytest
@@ -120,6 +120,19 @@ def test_examples_that_are_too_long_are_left_out_and_counted() -> None:
     assert sorted(example for batch in epoch(batches) for example in batch) == [0, 1, 3]
     assert batches.report().left_out == 1
     assert batches.report().examples == 3
+
+
+@pytest.mark.parametrize("window", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_last_batch_of_an_epoch_leads_to_the_next(seed: int, window: int) -> None:
+    """Whatever windows hold nothing but examples that are too long."""
+    lengths = [np.array([[1], [9], [9], [2], [9], [9]])]
+    batches = Batches(lengths, BatchSettings(rows=1, longest=5, window=window), seed)
+    first, second, third, *_ = walked = list(islice(batches.walk(), 4))
+    assert (second.next, walked[3].next) == (Position(epoch=1), Position(epoch=2))
+    assert (first.next.epoch, third.next.epoch) == (0, 1)
+    for batch, after in pairwise(walked):
+        assert next(batches.walk(batch.next)).examples.tolist() == after.examples.tolist()
 
 
 def test_nothing_left_is_an_error_not_an_endless_wait() -> None:

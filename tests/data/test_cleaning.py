@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data import CLEANERS, Cleaner, Counts, Row, cleaned
+from regard.data import CLEANERS, Cleaner, Counts, Row, cleaned, comparing
 from regard.data.cleaning import Seen
 from regard.errors import ConfigError
 from tests.data.encoders import corpus, sentences
@@ -53,6 +53,33 @@ def test_overlap_with_held_out_rows() -> None:
     assert kept(pairs, "overlap", held_out=held_out) == ([1, 3], {"overlap": 2})
     assert kept(pairs, {"name": "overlap", "match": "all"}, held_out=held_out) == ([1, 2, 3], {"overlap": 1})
     assert kept(pairs, {"name": "overlap", "loose": False}, held_out=held_out) == ([1, 2, 3], {"overlap": 1})
+
+
+def test_overlap_by_some_fields() -> None:
+    pairs = [("a", "b"), ("x", "held out"), ("in", "x")]
+    held_out = rows(("in", "held out"))
+    by_source = {"name": "overlap", "by": ["source"]}
+    assert kept(pairs, by_source, held_out=held_out) == ([1, 2], {"overlap": 1})
+    assert kept(pairs, {**by_source, "match": "all"}, held_out=held_out) == ([1, 2], {"overlap": 1})
+    with pytest.raises(ConfigError, match=r"overlap: by: Unknown field 'sorce'\. Did you mean 'source'\?"):
+        kept(pairs, {"name": "overlap", "by": ["sorce"]}, held_out=held_out)
+
+
+def test_an_overlap_compares_what_it_is_told_to_unless_it_says_so_itself() -> None:
+    own = ["duplicates", {"name": "overlap", "by": ["target"]}, {"name": "overlap", "match": "all"}]
+    assert [part.options for part in comparing(own, ["source"])] == [{}, {"by": ["target"]}, {"match": "all"}]
+    (strict,) = comparing([{"name": "overlap", "loose": False}], ["source"])
+    assert strict.options == {"loose": False, "by": ("source",)}
+    (all_fields,) = comparing(["overlap"], [])
+    assert all_fields.options == {}
+
+
+def test_the_order_of_columns_says_nothing_about_a_row() -> None:
+    there, turned = Row("line 1", {"source": "a", "target": "b"}), Row("line 2", {"target": "b", "source": "a"})
+    swapped = Row("line 3", {"target": "a", "source": "b"})
+    assert list(cleaned([there, turned, swapped], ["duplicates"], Counts())) == [there, swapped]
+    overlap = {"name": "overlap", "match": "all"}
+    assert list(cleaned([there, swapped], [overlap], Counts(), lambda: [turned])) == [swapped]
 
 
 def test_a_row_is_counted_under_the_first_step_that_refuses_it() -> None:

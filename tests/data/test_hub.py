@@ -33,6 +33,21 @@ def test_a_dataset_is_fetched_once_and_read_as_json_lines(named: CorpusSettings,
     assert [row.fields["source"] for row in Corpus(local(named, str(tmp_path)), root=tmp_path)] == ["as"]
 
 
+def test_other_columns_or_another_dataset_are_other_rows(named: CorpusSettings, tmp_path: Path) -> None:
+    def sources(settings: CorpusSettings) -> list[str]:
+        return [row.fields["source"] for row in Corpus(local(settings, str(tmp_path)), root=tmp_path)]
+
+    turned = named.model_copy(update={"columns": {"source": "translation.de", "target": "translation.en"}})
+    assert (sources(named), sources(turned)) == (["A dog.", "Two"], ["Ein Hund.", "Zwei\nZeilen"])
+    # A name in which only what stands between its words differs.
+    folders = [tmp_path / "a" / "b", tmp_path / "a-b"]
+    for folder in folders:
+        folder.mkdir(parents=True)
+        (folder / "train.jsonl").write_text(json.dumps({"text": str(folder)}) + "\n")
+    alike = [CorpusSettings(dataset=str(folder), columns={"source": "text"}) for folder in folders]
+    assert [sources(settings) for settings in alike] == [[str(folder)] for folder in folders]
+
+
 def test_values_that_are_not_text_become_their_json(named: CorpusSettings, tmp_path: Path) -> None:
     row = {"tokens": ["a", "b"], "label": 1, "yes": True}
     (tmp_path / "captions" / "train.jsonl").write_text(json.dumps(row) + "\n")

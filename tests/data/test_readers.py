@@ -1,5 +1,6 @@
 """Rows of every format, and what becomes of lines that are none."""
 
+import csv
 import gzip
 import json
 from pathlib import Path
@@ -208,10 +209,28 @@ def test_a_quoted_field_may_span_lines(tmp_path: Path) -> None:
     ]
 
 
-def test_a_quote_that_is_never_closed_is_told_with_its_lines(tmp_path: Path) -> None:
-    given = source(tmp_path, "csv", [b'en,de\na,A\n"b,B\n' + b"c,C\n" * 50])
-    with pytest.raises(DataError, match=r"lines 3 to 53: unexpected end of data"):
-        pairs_of("csv", given)
+@pytest.mark.parametrize("policy", ["stop", "skip"])
+@pytest.mark.parametrize(("record", "line"), [(b'"b,B\n', 3), (b'"b\nb","B\n', 4), (b'b,"say ""B\n""no""', 3)])
+def test_a_quote_without_end_stops_where_it_was_opened(tmp_path: Path, policy: str, record: bytes, line: int) -> None:
+    given = source(tmp_path, "csv", [b"en,de\na,A\n" + record + b"c,C\n" * 50])
+    with pytest.raises(DataError, match=rf"0\.csv line {line}: a quote is opened here and its end not found"):
+        pairs_of("csv", given, policy)
+
+
+def test_a_quote_without_end_in_a_huge_file_stops_too(tmp_path: Path) -> None:
+    given = source(tmp_path, "csv", [b'en,de\na,A\n"b,B\n' + b"c,C\n" * 1000])
+    usual = csv.field_size_limit(1000)
+    try:
+        with pytest.raises(DataError, match=r"0\.csv line 3: a quote is opened here and its end not found"):
+            pairs_of("csv", given, "skip")
+    finally:
+        csv.field_size_limit(usual)
+
+
+def test_a_cell_may_be_as_long_as_a_line(tmp_path: Path) -> None:
+    long = "word " * 100_000
+    given = source(tmp_path, "csv", [f'en,de\n"{long}",A\n{long},B\n'.encode()])
+    assert pairs_of("csv", given) == [(long, "A"), (long, "B")]
 
 
 def test_blank_fields_may_be_kept(tmp_path: Path) -> None:

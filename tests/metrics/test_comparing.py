@@ -36,6 +36,27 @@ def test_a_system_does_not_differ_from_itself(choice: str) -> None:
     assert (result.delta, result.interval, result.p_value) == (0, (0, 0), 1)
 
 
+def test_test_sets_without_a_value_are_left_out() -> None:
+    """Four of forty questions have an answer: of some test sets none has, and these say nothing."""
+    references = [["yes"]] * 4 + [[""]] * 36
+    said, better = (["yes", "no", "yes", "no"] + [""] * 36, ["yes"] * 4 + [""] * 36)
+    half = {"name": "answer_f1", "lines": "answerable"}
+    same = compare(said, list(said), references, half)
+    assert (same.delta, same.interval, same.p_value) == (0, (0, 0), 1)
+    assert 900 < same.samples < 1000
+    other = compare(said, better, references, half)
+    assert other.interval[0] <= other.delta == 50 <= other.interval[1]
+    assert 0.05 < other.p_value < 1
+
+
+def test_without_any_test_set_that_has_a_value_nothing_is_known() -> None:
+    references = [["yes"]] + [[""]] * 200
+    half = {"name": "answer_f1", "lines": "answerable"}
+    found = compare(["yes"] + [""] * 200, ["no"] + [""] * 200, references, half, samples=1, seed=2)
+    assert (found.samples, found.p_value) == (0, 1)
+    assert str(found).endswith("p = 1: no test set drawn from this one has a value for both")
+
+
 def test_equally_good_systems_seldom_seem_different() -> None:
     """Under the null hypothesis a p-value is below a tenth in about a tenth of the cases."""
     low = 0

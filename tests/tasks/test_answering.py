@@ -396,6 +396,14 @@ def test_halves_are_told_where_there_are_two() -> None:
     assert halves(["Oslo"], [["Oslo"]]) is None
 
 
+def test_an_answer_of_which_the_metric_leaves_nothing_is_none() -> None:
+    assert halves(["x", ""], [["A"], [""]]) is None
+    found = halves(["x", "Oslo"], [["The"], ["Oslo"]])
+    assert found is not None
+    assert (found.answerable.questions, found.unanswerable.questions) == (1, 1)
+    assert (found.answerable.exact, found.unanswerable.exact) == (100, 0)
+
+
 # Settings
 
 

@@ -7,11 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 
 import pytest
 import torch
+from torch.nn import BatchNorm1d
 
 from regard.errors import DataError
 from regard.nn.parameters import named
@@ -217,6 +219,22 @@ def test_or_is_left_out_and_counted() -> None:
     told = list(fit(taught, poisoned(), lambda: {"loss": 0.0}, settings))
     assert told[-1].progress.skipped == 1
     assert all(tensor.isfinite().all() for tensor in named(taught.model).values())
+
+
+@pytest.mark.parametrize("nonfinite", ["stop", "skip"])
+def test_a_batch_that_is_not_learned_from_leaves_no_trace_in_running_statistics(nonfinite: str) -> None:
+    taught = toy.learner()
+    taught.model.insert(1, BatchNorm1d(8, affine=False))
+    updates = fit(taught, poisoned(), lambda: {"loss": 0.0}, FitSettings(updates=5, nonfinite=nonfinite))
+    list(islice(updates, 2))
+    before = {name: buffer.clone() for name, buffer in taught.model.named_buffers()}
+    with pytest.raises(NotFinite) if nonfinite == "stop" else nullcontext():
+        next(updates)
+    assert all(torch.equal(before[name], buffer) for name, buffer in taught.model.named_buffers())
+    if nonfinite == "skip":
+        next(updates)
+        assert taught.model[1].num_batches_tracked == 3
+        assert not torch.equal(before["1.running_mean"], taught.model[1].running_mean)
 
 
 def test_a_score_nobody_computes_is_named() -> None:

@@ -5,7 +5,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from regard.data import Corpus, CorpusSettings, Counts, Examples, Joined, Progress, Row, Store, local, prepare
+from regard.data import (
+    Corpus,
+    CorpusSettings,
+    Counts,
+    Examples,
+    Joined,
+    Progress,
+    Row,
+    Store,
+    comparing,
+    local,
+    prepare,
+)
 from regard.errors import ConfigError, unknown
 from regard.files import FilePath, Meter, checksum
 from regard.tasks import TASKS, Recipe, Task
@@ -30,7 +42,7 @@ class Materials:
             Corpus(
                 local(one, data.root),
                 data.policy,
-                data.cleaning,
+                comparing(data.cleaning, _compared(task)),
                 cleaned_of,
                 data.root,
                 outside=shares,
@@ -71,10 +83,10 @@ class Materials:
         data = self.recipe.data
         if name not in data.test:
             raise ConfigError(unknown("test set", name, data.test))
-        settings = local(data.test[name], data.root)
-        if not settings.unseen:
-            return self.corpus(settings)
-        return Corpus(settings, cleaning=("overlap",), held_out=self.train, root=data.root, fault=self.fault)
+        found = self.corpus(data.test[name])
+        if not data.test[name].unseen:
+            return found
+        return found.cleaned(comparing(("overlap",), _compared(TASKS[self.recipe.task])), self.train)
 
     def texts(self) -> "Texts":
         """The fields of every training row."""
@@ -140,6 +152,11 @@ class Texts:
         for corpus in self.corpora:
             for row in corpus:
                 yield row.fields
+
+
+def _compared(task: Any) -> tuple[str, ...]:
+    """The fields by which a row is known from held-out data: what is given, and what is written if that is text too."""
+    return () if task.two_sides or task.inputs() == task.fields else task.inputs()
 
 
 def _there(settings: CorpusSettings, root: str) -> bool:

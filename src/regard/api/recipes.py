@@ -1,11 +1,13 @@
 """Recipes: a TOML file and changes to it become one frozen run, every mistake told before anything starts."""
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from regard.config import load, override
 from regard.errors import ConfigError, nearest, unknown
+from regard.files import comment
 from regard.tasks import TASKS, Recipe
 
 Given = str | Path | Mapping[str, Any] | Recipe
@@ -25,15 +27,17 @@ def read(given: Given, changes: Iterable[str] = ()) -> Recipe:
     return recipe
 
 
-def based(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
+def based(path: Path, above: tuple[str, ...] = ()) -> dict[str, Any]:
     """The values of a recipe on top of those of the recipe it names as its `base`, relative to its own folder."""
     values = load(path)
     if "base" not in values:
         return values
+    # One file may be named in many ways.
+    place = os.path.realpath(path)
+    if place in above:
+        raise ConfigError(f"{path}: base = {values['base']!r} goes round in a circle. Leave one of the bases out.")
     base = path.parent / str(values.pop("base"))
-    if base in above:
-        raise ConfigError(f"{path}: base = {base.name!r} goes round in a circle.")
-    return merged(based(base, (*above, path)), values)
+    return merged(based(base, (*above, place)), values)
 
 
 # What says where a corpus stands.
@@ -83,6 +87,4 @@ def at_hand() -> dict[str, Path]:
 
 def header(path: Path) -> list[str]:
     """The comment a recipe begins with: what it makes, its command, minutes and score."""
-    lines = path.read_text("utf-8").splitlines()
-    first = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
-    return [line.removeprefix("#").strip() for line in lines[:first]]
+    return [line.strip() for line in comment(path)]

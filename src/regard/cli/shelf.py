@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from regard.files import comment
+
 # Where a run, and where a bundle, tells what it is.
 MANIFESTS = ("bundle/manifest.json", "manifest.json")
 
@@ -18,9 +20,7 @@ def at_hand() -> dict[str, Path]:
 
 def header(path: Path) -> list[str]:
     """The comment a recipe begins with."""
-    lines = path.read_text("utf-8").splitlines()
-    first = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
-    return [line[1:].removeprefix(" ").rstrip() for line in lines[:first]]
+    return [line.removeprefix(" ") for line in comment(path)]
 
 
 def recipe_of(path: Path) -> Path:

@@ -2,7 +2,7 @@
 
 from regard.data.batching import Batch, Batches, BatchSettings, Plan, Position, Report, share
 from regard.data.building import Encode, Encoding
-from regard.data.cleaning import CLEANERS, Cleaner, cleaned
+from regard.data.cleaning import CLEANERS, Cleaner, cleaned, comparing
 from regard.data.collating import Padded, collate, padded
 from regard.data.corpora import Corpus
 from regard.data.counts import Counts, LeftOut, Policy
@@ -48,6 +48,7 @@ __all__ = [
     "Together",
     "cleaned",
     "collate",
+    "comparing",
     "local",
     "padded",
     "prepare",

@@ -119,15 +119,10 @@ class Batches:
 
     def plan(self, epoch: int, window: int) -> Plan:
         """The batches of one window: the same whenever and wherever they are asked for."""
-        first, last = (len(self.mixture) * edge // self.windows for edge in (window, window + 1))
-        examples = self.mixture.examples(epoch, np.arange(first, last))
-        lengths = self._lengths(examples)
-        if self.settings.longest is not None:
-            short = lengths.max(1) <= self.settings.longest
-            examples, lengths = examples[short], lengths[short]
+        examples, lengths, left_out = self._taken(epoch, window)
         batches, padded = self._packed(examples, lengths, key(self.seed, "batches", epoch, window))
         oversized = int((lengths.sum(1) > self.settings.tokens).sum())
-        return Plan(batches, int(lengths.sum()), padded, last - first - len(examples), oversized)
+        return Plan(batches, int(lengths.sum()), padded, left_out, oversized)
 
     def report(self, epoch: int = 0) -> Report:
         """What an epoch comes to, found by planning all of it."""
@@ -142,10 +137,29 @@ class Batches:
         batches = self.plan(epoch, window).batches
         if first and first >= len(batches):
             raise self._lost(Position(epoch=epoch, window=window, batch=first))
-        last = (epoch, window + 1, 0) if window + 1 < self.windows else (epoch + 1, 0, 0)
+        last = self._after(epoch, window) if first < len(batches) else (epoch, window, 0)
         for number in range(first, len(batches)):
             after = (epoch, window, number + 1) if number + 1 < len(batches) else last
             yield Batch(batches[number], Position(epoch=after[0], window=after[1], batch=after[2]))
+
+    def _after(self, epoch: int, window: int) -> tuple[int, int, int]:
+        """Where the next window begins that has a batch, or the next epoch: who counts epochs must not be told late."""
+        following = range(window + 1, self.windows)
+        found = next((one for one in following if self._any(epoch, one)), None)
+        return (epoch + 1, 0, 0) if found is None else (epoch, found, 0)
+
+    def _any(self, epoch: int, window: int) -> bool:
+        return self.settings.longest is None or len(self._taken(epoch, window)[0]) > 0
+
+    def _taken(self, epoch: int, window: int) -> tuple[Int64[np.ndarray, " N"], Int64[np.ndarray, "N C"], int]:
+        """The examples of a window that are short enough, their lengths, and how many are not."""
+        first, last = (len(self.mixture) * edge // self.windows for edge in (window, window + 1))
+        examples = self.mixture.examples(epoch, np.arange(first, last))
+        lengths = self._lengths(examples)
+        if self.settings.longest is not None:
+            short = lengths.max(1) <= self.settings.longest
+            examples, lengths = examples[short], lengths[short]
+        return examples, lengths, last - first - len(examples)
 
     def _packed(
         self, examples: Int64[np.ndarray, " N"], lengths: Int64[np.ndarray, "N C"], key: int

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 from regard.config import Part, make
 from regard.data.counts import Counts
 from regard.data.rows import Row
+from regard.errors import ConfigError, unknown
 
 HeldOut: TypeAlias = Callable[[], Iterable[Row]]
 Unit: TypeAlias = Literal["characters", "words"]
@@ -40,7 +41,7 @@ class Duplicates(Cleaner):
         self.seen = Seen()
 
     def keeps(self, fields: Mapping[str, str]) -> bool:
-        return self.seen.add(_key(fields.values(), self.loose))
+        return self.seen.add(_whole(fields, self.loose))
 
 
 class Ratio(Cleaner):
@@ -76,12 +77,20 @@ class Copies(Cleaner):
 class Overlap(Cleaner):
     """Leaves out a row that held-out data hold too: one of its fields (`any`), or all of them together (`all`).
 
-    Case and the amount of white space are ignored unless `loose` is off. Held-out hashes are kept in memory.
+    Its fields are those of `by`, or all of them; see `comparing`. Case and the amount of white space are ignored unless
+    `loose` is off. Held-out hashes are kept in memory.
     """
 
-    def __init__(self, held_out: HeldOut, *, match: Literal["any", "all"] = "any", loose: bool = True):
+    def __init__(
+        self,
+        held_out: HeldOut,
+        *,
+        match: Literal["any", "all"] = "any",
+        loose: bool = True,
+        by: tuple[str, ...] = (),
+    ):
         super().__init__(held_out)
-        self.match, self.loose = match, loose
+        self.match, self.loose, self.by = match, loose, by
 
     def keeps(self, fields: Mapping[str, str]) -> bool:
         return self._known.isdisjoint(self._keys(fields))
@@ -91,9 +100,13 @@ class Overlap(Cleaner):
         return frozenset(key for row in self.held_out() for key in self._keys(row.fields))
 
     def _keys(self, fields: Mapping[str, str]) -> list[int]:
+        for name in self.by:
+            if name not in fields:
+                raise ConfigError(f"cleaning step overlap: by: {unknown('field', name, fields)}")
+        compared = {name: fields[name] for name in self.by or fields}
         if self.match == "all":
-            return [_key(fields.values(), self.loose)]
-        return [_key((name, text), self.loose) for name, text in fields.items()]
+            return [_whole(compared, self.loose)]
+        return [_key((name, text), self.loose) for name, text in compared.items()]
 
 
 # A step of one's own: a class like these, and a line here.
@@ -124,6 +137,19 @@ def cleaned(
             yield row
 
 
+def comparing(steps: Sequence[str | Mapping[str, Any] | Part], fields: Sequence[str]) -> tuple[Part, ...]:
+    """The steps, an overlap of any field being one of these fields unless it says of which; without fields, of all.
+
+    A text that is held out must not be learned; that two texts have the same label says nothing.
+    """
+
+    def undecided(part: Part) -> bool:
+        return part.name == "overlap" and "by" not in part.options and part.options.get("match") != "all"
+
+    by = {"by": tuple(fields)} if fields else {}
+    return tuple(Part.of({**dict(part), **by}) if undecided(part) else part for part in map(Part.of, steps))
+
+
 class Seen:
     """A set of 64-bit keys of any size in bounded memory: a private SQLite file that only exists once it is large."""
 
@@ -140,6 +166,11 @@ class Seen:
     def add(self, key: int) -> bool:
         """Adds a key; whether it was new."""
         return self._cursor.execute("INSERT OR IGNORE INTO seen VALUES (?)", (key,)).rowcount == 1
+
+
+def _whole(fields: Mapping[str, str], loose: bool) -> int:
+    """A hash of all fields, in whatever order their columns stand."""
+    return _key((fields[name] for name in sorted(fields)), loose)
 
 
 def _key(texts: Iterable[str], loose: bool) -> int:

@@ -53,6 +53,10 @@ class Corpus:
         """The part of its files that a share holds out of training, without other shares: read alike, not cleaned."""
         return Corpus(self.settings, self.policy, root=self.root, inside=share, outside=outside, fault=self.fault)
 
+    def cleaned(self, cleaning: Sequence[str | Mapping[str, Any] | Part], held_out: Sequence[Rows]) -> "Corpus":
+        """The same rows, cleaned by these steps and what is held out from them."""
+        return Corpus(self.settings, self.policy, cleaning, held_out, self.root, self.inside, self.outside, self.fault)
+
     def __iter__(self) -> Iterator[Row]:
         self.counts, self.meter = Counts(), Meter(self._bytes())
         for row in cleaned(self._shared(), self.cleaning, self.counts, self._held_out_rows):

@@ -1,5 +1,6 @@
 """Corpora by their Hugging Face name: fetched once, on request, and kept as JSON lines like any other file."""
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -15,14 +16,21 @@ def local(settings: CorpusSettings, root: str) -> CorpusSettings:
     """The corpus as files at hand; one named by `dataset` is fetched into `root/hub` unless it already is there."""
     if settings.dataset is None:
         return settings
-    told = [settings.dataset, settings.subset or "", settings.split]
-    name = re.sub(r"[^A-Za-z0-9.]+", "-", "--".join(part for part in told if part)).strip("-")
+    name = _name(settings)
     path = Path(root) / "hub" / f"{name}.jsonl"
     if not path.exists():
         _write(path, settings)
     given = settings.model_dump(exclude_unset=True, exclude={"dataset", "subset", "split", "columns"})
     # The fields stand under their own names in the file.
     return CorpusSettings(path=f"hub/{name}.jsonl", columns={field: field for field in settings.columns}, **given)
+
+
+def _name(settings: CorpusSettings) -> str:
+    """What the rows are called on disk: readable, and told apart by everything that decides about them."""
+    told = [settings.dataset, settings.subset, settings.split, settings.columns]
+    identity = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
+    parts = (settings.dataset, settings.subset, settings.split, identity)
+    return re.sub(r"[^A-Za-z0-9.]+", "-", "--".join(part for part in parts if part)).strip("-")
 
 
 def _write(path: Path, settings: CorpusSettings) -> None:

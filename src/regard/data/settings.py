@@ -52,7 +52,8 @@ class CorpusSettings(Settings):
     salt: str = SALT
     # How many times its size this corpus gives to every epoch.
     weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
-    # Of a test set: only lines of which neither side, in whatever case, stands in the training data.
+    # Of a test set: only lines of which nothing that is given, of two sides of text neither, stands in training in
+    # whatever case.
     unseen: bool = False
     # The language of each field, for models that know several.
     languages: dict[str, Annotated[str, StringConstraints(pattern=r"^\S+$")]] = Field(default={})

@@ -6,7 +6,12 @@ from typing import NamedTuple
 
 from regard.data.rows import Column, Fault, Row, Source, encoding_fault
 from regard.errors import DataError, unknown
-from regard.files import byte_lines
+from regard.files import LONGEST_LINE, byte_lines
+
+# Python's own limit is for the whole process: what another part of a program has raised stays.
+csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))
+# What csv says when a quote was opened and no end of it was found; where the next record begins, nobody knows.
+ENDLESS = ("unexpected end of data", "field larger than field limit")
 
 
 class Record(NamedTuple):
@@ -38,16 +43,29 @@ def _tab_records(source: Source) -> Iterator[Record | Fault]:
 
 def _csv_records(source: Source) -> Iterator[Record | Fault]:
     (path,) = source.paths
-    # Escaped, so that one bad byte does not tear a record of several lines apart; it is found again below.
-    lines = (f"{line.decode('utf-8', 'surrogateescape')}\n" for line in byte_lines(path, source.meter))
-    records = csv.reader(lines, strict=True)
+    quote = 0  # the line of the quote that is open
+
+    def lines() -> Iterator[str]:
+        nonlocal quote
+        for number, line in enumerate(byte_lines(path, source.meter), 1):
+            if quotes := line.replace(b'""', b"").count(b'"'):
+                quote = number if (quotes + bool(quote)) % 2 else 0
+            # Escaped, so that one bad byte does not tear a record of several lines apart; it is found again below.
+            yield f"{line.decode('utf-8', 'surrogateescape')}\n"
+
+    records = csv.reader(lines(), strict=True)
     while True:
-        first = records.line_num + 1
+        first, quote = records.line_num + 1, 0
         try:
             cells = next(records)
         except StopIteration:
             return
         except csv.Error as error:
+            if str(error).startswith(ENDLESS):
+                raise DataError(
+                    f"{source.place(quote or first)}: a quote is opened here and its end not found, so that no "
+                    'row after it can be told from it. Close it, or write "" for a quote that is text.'
+                ) from None
             place = _place(source, first, records.line_num)
             yield Fault(place, "csv", f"{place}: {error}.")
         else:

@@ -29,6 +29,11 @@ def normalized(answer: str) -> str:
     return " ".join(_ARTICLE.sub(" ", bare).split())
 
 
+def right_ones(allowed: Sequence[str]) -> list[str]:
+    """The references of a question, normalized, of which something is left; it is answerable if there is one."""
+    return list(filter(None, map(normalized, allowed)))
+
+
 def overlap(said: str, right: str) -> float:
     """F1 of the words of two normalized answers; where one is "no answer", whether both are."""
     if not said or not right:
@@ -67,7 +72,7 @@ class AnswerExact(Metric):
         return own_signature(references, norm="squad", noanswer="v2.0", lines=self.lines, reference="best")
 
     def _row(self, output: str, allowed: Sequence[str]) -> tuple[float, int]:
-        right = list(filter(None, map(normalized, allowed)))
+        right = right_ones(allowed)
         if self.lines != "all" and bool(right) != (self.lines == "answerable"):
             return 0.0, 0
         said = normalized(output)

@@ -1,5 +1,6 @@
 """Whether a difference between two systems is more than the luck of the test set."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,7 +21,8 @@ class Comparison:
     """Two systems on the same lines.
 
     `delta` is the second's value less the first's; `interval` holds it in 95 of 100 resampled test sets; `p_value` is
-    how often a difference as large would come about if there were none.
+    how often a difference as large would come about if there were none. `samples` counts the test sets on which both
+    have a value; without any, nothing is known: the interval is no number and the p-value 1.
     """
 
     first: Score
@@ -32,10 +34,10 @@ class Comparison:
 
     def __str__(self) -> str:
         low, high = self.interval
-        values = f"{self.first.name} {self.first.value:.2f} and {self.second.value:.2f}"
-        return (
-            f"{values}: {self.delta:+.2f} ({low:+.2f} to {high:+.2f}), p = {self.p_value:.3f}, {self.samples} samples"
-        )
+        values = f"{self.first.name} {self.first.value:.2f} and {self.second.value:.2f}: {self.delta:+.2f}"
+        if not self.samples:
+            return f"{values}, p = 1: no test set drawn from this one has a value for both"
+        return f"{values} ({low:+.2f} to {high:+.2f}), p = {self.p_value:.3f}, {self.samples} samples"
 
 
 def compare(
@@ -63,8 +65,8 @@ def compare(
         second=signed(measure, second, allowed),
         delta=second - first,
         p_value=_p_value(differences, second - first),
-        interval=(float(np.quantile(differences, 0.025)), float(np.quantile(differences, 0.975))),
-        samples=samples,
+        interval=_interval(differences),
+        samples=len(differences),
     )
 
 
@@ -74,14 +76,15 @@ def _differences(
     second: Float[np.ndarray, "lines others"],
     samples: int,
     seed: int,
-) -> Float[np.ndarray, " samples"]:
-    """Second less first on every resampled test set."""
+) -> Float[np.ndarray, " scored"]:
+    """Second less first on every resampled test set on which that is a number: all lines of a kind may be missing."""
     differences = [
         measure.value(one) - measure.value(other)
         for draws in _draws(len(first), samples, seed)
         for one, other in zip(draws @ second, draws @ first, strict=True)
     ]
-    return np.array(differences)
+    found = np.array(differences)
+    return found[np.isfinite(found)]
 
 
 def _draws(lines: int, samples: int, seed: int) -> Iterator[Float[np.ndarray, "samples lines"]]:
@@ -93,7 +96,15 @@ def _draws(lines: int, samples: int, seed: int) -> Iterator[Float[np.ndarray, "s
         yield generator.multinomial(lines, np.full(lines, 1 / lines), size=count).astype(np.float64)
 
 
+def _interval(differences: Float[np.ndarray, " samples"]) -> tuple[float, float]:
+    if not len(differences):
+        return math.nan, math.nan
+    return float(np.quantile(differences, 0.025)), float(np.quantile(differences, 0.975))
+
+
 def _p_value(differences: Float[np.ndarray, " samples"], delta: float) -> float:
+    if not len(differences) or not math.isfinite(delta):
+        return 1.0
     # Rounding must not make a difference out of none.
     as_large = np.abs(differences - differences.mean()) >= abs(delta) - 1e-9
     return float((as_large.sum() + 1) / (len(differences) + 1))

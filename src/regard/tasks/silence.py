@@ -6,6 +6,7 @@ from itertools import accumulate
 from typing import Any, Literal
 
 from regard.metrics import score, score_lines
+from regard.metrics.answers import right_ones
 from regard.tasks.finding import Answer
 
 References = Sequence[Sequence[str]]
@@ -43,7 +44,7 @@ class Halves:
 
 def halves(texts: Sequence[str], references: References) -> Halves | None:
     """How either kind of question was answered; None where all are of one kind."""
-    answerable = [bool(any(allowed)) for allowed in references]
+    answerable = [bool(right_ones(allowed)) for allowed in references]
     if len(set(answerable)) < 2:
         return None
 

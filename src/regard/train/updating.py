@@ -52,6 +52,8 @@ class Updater(Generic[B]):
             self._summing = _summing(learner)
         self._dtype = chosen(settings.precision, learner.model)
         self._still = _still(learner.model)
+        # What modules note down while they compute, such as the running statistics of batch norm.
+        self._notes = list(learner.model.buffers())
         self._compiled: Callable[[], AbstractContextManager[None]] = nullcontext
         if settings.compile:
             self._compiled = Compiled(learner.model, settings.compile).used
@@ -68,10 +70,14 @@ class Updater(Generic[B]):
     def update(self, group: list[tuple[Position, B | Spare[B]]], progress: Progress) -> Step:
         """One update from all batches of a group, each weighed by its targets: however they are split, the same."""
         after = replace(progress, update=progress.update + 1, position=group[-1][0])
+        before = [note.detach().clone() for note in self._notes]
         made = self._gradients(group, after.update)
         rate = self.learner.schedule.rate(after.update)
         scaler = self.learner.scaler
-        if math.isfinite(made.total) and math.isfinite(made.norm):
+        applied = math.isfinite(made.total) and math.isfinite(made.norm)
+        if not applied:
+            self._restore(before)
+        if applied:
             self._apply(rate)
             after = after.seen(made.total, made.count)
         elif math.isfinite(made.total) and scaler and not scaler.lowest:
@@ -119,6 +125,11 @@ class Updater(Generic[B]):
             learner.scaler.fitted()
         if learner.ema and self.settings.ema:
             learner.ema.update(learner.model, self.settings.ema)
+
+    def _restore(self, before: list[Tensor]) -> None:
+        """What was noted down, as it was: one bad batch must not stay in running statistics for good."""
+        for note, old in zip(self._notes, before, strict=True):
+            note.copy_(old)
 
     def _not_finite(self, after: Progress, group: list[tuple[Position, B | Spare[B]]], made: Made) -> NotFinite:
         place = ", ".join(map(str, after.position))
