@@ -14,7 +14,12 @@ from tokenizers import models, normalizers, pre_tokenizers, processors
 import regard
 from regard.api.exporting import export
 from regard.api.importing import from_huggingface
+from regard.attention import record
+from regard.decode import Hypothesis
 from regard.errors import ConfigError, RegardError
+from regard.tasks.links import attention
+from regard.tasks.looking import layer
+from regard.text import Tokenizer
 
 LINES = ["A dog runs.", "Ein Hund läuft über die Straße!", "", "two  spaces, 3 numbers 42", "你好，世界"]
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "dog", "runs", ".", "the", "##s", "cat", "2"]
@@ -165,6 +170,18 @@ def test_an_imported_encoder_decoder_writes_what_transformers_writes(kind: str, 
         (found,) = ours.predict([line])
         expected = [token for token in ids.tolist()[1:] if token not in (0, 2, 3)]
         assert [WORDS.index(piece) for piece in found.pieces if piece not in WORDS[:5]] == expected
+
+
+def test_alignment_reads_an_output_after_what_the_model_begins_with(tmp_path: Path) -> None:
+    ours = from_huggingface(sequence("bart", tmp_path / "bart")[0])
+    sides, source = ours.task.sides, "the dog runs ."
+    assert sides.target.begin != Tokenizer.begin
+    output = (source, "a cat", Hypothesis((5, 11), 0.0, 0.0, (0.0, 0.0, 0.0), True))
+    [found] = attention(ours.model, sides, (), [output])
+    read = torch.tensor([sides.read(sides.source.encode(source))])
+    with torch.inference_mode(), record(ours.model, *ours.model.looks) as seen:
+        ours.model(read, torch.tensor([[sides.target.begin, 5, 11]]))
+    assert found == pytest.approx(layer(seen)[0][0, :2, 1:-1].numpy(), abs=1e-6)
 
 
 def test_an_imported_decoder_goes_on_as_transformers_does(tmp_path: Path) -> None:
