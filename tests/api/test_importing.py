@@ -184,6 +184,14 @@ def test_alignment_reads_an_output_after_what_the_model_begins_with(tmp_path: Pa
     assert found == pytest.approx(layer(seen)[0][0, :2, 1:-1].numpy(), abs=1e-6)
 
 
+def test_a_text_is_split_where_positions_end_for_it_and_what_frames_it(tmp_path: Path) -> None:
+    ours = from_huggingface(sequence("bart", tmp_path / "bart")[0])
+    ours = ours.with_settings("search.method=greedy", "search.longest_factor=0", "search.longest_extra=6")
+    words = [" ".join(["the", "dog"] * 20).split()[:count] for count in (30, 31, 32, 33)]
+    found = ours.predict([" ".join(some) for some in words])
+    assert ["split" in one.status for one in found] == [False, True, True, True]
+
+
 def test_an_imported_decoder_goes_on_as_transformers_does(tmp_path: Path) -> None:
     torch.manual_seed(4)
     config = transformers.GPT2Config(

@@ -50,7 +50,8 @@ def test_a_long_text_is_split_and_says_so_or_is_refused(model: Pipeline) -> None
 def test_a_long_text_loses_no_sentence(model: Pipeline) -> None:
     sentence = "Peter bought a gray scarf."
     [alone] = model.predict([sentence])
-    few = model.with_settings(f"predict.longest={len(model.task.sides.source.encode(sentence).ids)}")
+    framed = model.task.sides.read(model.task.sides.source.encode(sentence))
+    few = model.with_settings(f"predict.longest={len(framed)}")
     [split] = few.predict([" ".join([sentence] * 7)])
     assert split.text == " ".join([alone.text] * 7)
 

@@ -153,9 +153,14 @@ class Translating:
         return [span for span in parts(text, self.fits) if text[slice(*span)].strip()]
 
     def fits(self, text: str) -> bool:
+        """Whether a text is read whole; `longest` counts what frames it too."""
         longest = self.settings.longest
-        # A piece is at least a byte of the text, which saves cutting what is certainly short.
-        return longest is None or len(text.encode("utf-8", "replace")) <= longest or len(self.cut(text)) <= longest
+        return longest is None or len(self.cut(text)) <= max(longest - self.framing, 1)
+
+    @cached_property
+    def framing(self) -> int:
+        """How many pieces of what is read are none of the text."""
+        return len(self.sides.read(self.cut(""), self.opening))
 
     @cached_property
     def cut(self) -> Callable[[str], Cut]:
