@@ -192,6 +192,19 @@ def test_a_text_is_split_where_positions_end_for_it_and_what_frames_it(tmp_path:
     assert ["split" in one.status for one in found] == [False, True, True, True]
 
 
+@pytest.mark.parametrize("how", ["predict.alignment=true", "predict.simultaneous.words=2", "ensemble"])
+def test_an_output_is_cut_where_the_positions_of_a_decoder_end(how: str, tmp_path: Path) -> None:
+    ours = from_huggingface(sequence("bart", tmp_path / "bart")[0])
+    ours = ours.with_settings("search.method=greedy", "search.longest_extra=60")
+    ours = ours.ensemble([ours]) if how == "ensemble" else ours.with_settings(how)
+    lines = ["the dog runs .", "a cat", "the"]
+    found = ours.predict(lines)
+    assert [one.text for one in found] == [ours.predict([line])[0].text for line in lines]
+    cut = [one for one in found if "limit" in one.status]
+    assert cut
+    assert all(len(one.pieces) == 31 for one in cut)
+
+
 def test_an_imported_decoder_goes_on_as_transformers_does(tmp_path: Path) -> None:
     torch.manual_seed(4)
     config = transformers.GPT2Config(
