@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.api import Materials, Pipeline, load, train
-from regard.errors import ConfigError, DataError
+from regard.errors import ConfigError, DataError, RequestError
 from regard.nn import native
 from tests.api.toy import RECURRENT, recipe
 
@@ -114,6 +114,21 @@ def test_simultaneous_translation_tells_how_late_it_is(model: Pipeline) -> None:
     [early] = model.with_settings("predict.simultaneous.words=1").predict(["He reads a red book."])
     assert late.latency.average_proportion == 1.0
     assert early.latency.average_lagging < late.latency.average_lagging
+
+
+def test_simultaneous_translation_is_the_same_when_it_is_settled(model: Pipeline) -> None:
+    early = model.with_settings("predict.simultaneous.words=1")
+    for text in TEXTS:
+        assert list(early.settle(text))[-1] == early.predict([text])[0]
+
+
+def test_simultaneous_translation_refuses_what_needs_a_search(model: Pipeline, tmp_path: Path) -> None:
+    (tmp_path / "terms.tsv").write_text("book\tBuch\n", "utf-8")
+    early = model.with_settings("predict.simultaneous.words=1")
+    with pytest.raises(RequestError, match="cannot be given a prefix"):
+        early.predict([{"source": "He reads a book.", "prefix": "Peter hat"}])
+    with pytest.raises(ConfigError, match="glossary needs a search"):
+        early.with_settings(f"predict.glossary={tmp_path / 'terms.tsv'}")
 
 
 def test_monotonic_attention_that_stops_nowhere_has_read_everything(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from functools import cached_property, lru_cache
 from itertools import islice
 from math import exp
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import PositiveInt
+from pydantic import PositiveInt, model_validator
 
 from regard.decode import Hypothesis, Latency, Progressing, Request, SearchSettings
 from regard.errors import RequestError
@@ -45,6 +45,12 @@ class PredictSettings(GroupSettings):
     glossary: str = ""
     # Write while reading, instead of searching.
     simultaneous: SimultaneousSettings | None = None
+
+    @model_validator(mode="after")
+    def _fitting(self) -> Self:
+        if self.glossary and self.simultaneous is not None:
+            raise ValueError("glossary needs a search, and simultaneous writes without one; leave out one of them")
+        return self
 
 
 @dataclass(frozen=True)
@@ -119,6 +125,9 @@ class Translating:
 
     def settle(self, row: Mapping[str, str]) -> Iterator[str | Translation]:
         """What is settled of a translation as it grows, never taken back, and at last the translation."""
+        if self.settings.simultaneous is not None:
+            yield from self([row])
+            return
         work, before, finished = self.work(row), "", []
         for job in work.jobs:
             found = Progressing(())
@@ -137,6 +146,8 @@ class Translating:
         entries = self.glossary.matches(taken.text) if self.glossary else ()
         spans = self.spans(taken.text)
         prefix = begun(row, self.target)
+        if prefix and self.settings.simultaneous is not None:
+            raise RequestError("A text that is written while it is read (predict.simultaneous) cannot be given a prefix.")
         if prefix and len(spans) > 1:
             raise RequestError(f"A source of {len(spans)} parts cannot be given a prefix; send the sentences alone.")
         jobs = [self.job(taken.text[start:end], start, prefix, entries) for start, end in spans]
