@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from regard.api import Materials, Pipeline, load, train
 from regard.errors import ConfigError, DataError, RequestError
 from regard.nn import native
-from tests.api.toy import RECURRENT, recipe
+from regard.tasks import TranslationRecipe, TranslationTask
+from tests.api.toy import RECURRENT, TRANSFORMER, recipe
 
 TEXTS = ["He reads a book.", "Peter bought a gray scarf for his grandfather yesterday.", "", "Zug", "Is it?", "  "]
 
@@ -102,6 +103,20 @@ def test_a_glossary_is_kept_and_receipted(model: Pipeline, tmp_path: Path) -> No
     assert item["source"] == "book"
     assert item["found"] == "Buch"
     assert "Buch" in result.text
+
+
+def test_a_term_that_cannot_be_written_is_missed_and_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "terms.tsv").write_text("a\tzebra\nb\tzebra|c\n", "utf-8")
+    plan = {"task": "translation", "data": {}, "model": TRANSFORMER, "tokenizer": {"kind": "words"}}
+    plain = TranslationRecipe.model_validate(plan)
+    kept = TranslationRecipe.model_validate({**plan, "predict": {"glossary": str(tmp_path / "terms.tsv")}})
+    task = TranslationTask.learn(plain, [{"source": "a b c d e", "target": "a b c"}] * 3, {})
+    model = task.model()
+    [expected] = task.predict(model, [{"source": "a d"}], plain)
+    missed, met = task.predict(model, [{"source": "a d"}, {"source": "a b"}], kept)
+    assert (missed.text, missed.status, missed.glossary[0].found) == (expected.text, expected.status, None)
+    assert "limit" not in missed.status
+    assert [item.found for item in met.glossary] == [None, "c"]
 
 
 def test_a_forced_prefix_begins_the_output(model: Pipeline) -> None:

@@ -181,10 +181,16 @@ class Translating:
     def job(self, text: str, start: int, prefix: tuple[int, ...], entries: Sequence[Entry]) -> Job:
         pieces = self.sides.read(self.cut(text), self.opening)
         present = [entry for entry in entries if entry.occurs(text)]
-        must = tuple(tuple(map(self.target, entry.targets)) for entry in present if not entry.forbidden)
+        wanted = (self.possible(entry) for entry in present if not entry.forbidden)
+        must = tuple(choice for choice in wanted if choice)
         avoid = tuple(self.target(word) for entry in present if entry.forbidden for word in entry.targets)
         inside = self.inside if must else frozenset[int]()
         return Job(text, start, pieces, Request(prefix=prefix, must=must, inside=inside, avoid=avoid))
+
+    def possible(self, entry: Entry) -> tuple[tuple[int, ...], ...]:
+        """The targets of an entry that can be written; one that cannot would only keep the output from ending."""
+        banned = set(self.sides.banned)
+        return tuple(pieces for pieces in map(self.target, entry.targets) if not banned & set(pieces))
 
     def target(self, text: str) -> tuple[int, ...]:
         return tuple(self.sides.target.encode(text).ids)
