@@ -145,7 +145,7 @@ class Continuing:
             left = max(min(left, self.longest - len(self.seen(work))), 1)
         # Each window draws its own luck; without a seed of its own, a window's pieces decide.
         seed = None if work.seed is None else work.seed + (len(work.found) << 32)
-        return Request(prefix=() if work.found else work.prefix, seed=seed, longest=left)
+        return Request(prefix=() if work.found else work.prefix, before=work.written, seed=seed, longest=left)
 
     def sources(self, works: Sequence[Work]) -> tuple[Tensor, Tensor]:
         device = next(self.model.parameters()).device
