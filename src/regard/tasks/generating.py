@@ -124,5 +124,6 @@ def written(one: Hypothesis, text: str, pieces: Sequence[str]) -> Written:
 
 
 def mean_score(best: Sequence[Hypothesis]) -> float:
-    """The score of several outputs in a row, each weighed by its pieces."""
-    return sum(one.score * len(one.pieces) for one in best) / max(sum(len(one.pieces) for one in best), 1)
+    """The score of several outputs in a row, each weighed by its pieces and its end."""
+    counts = [len(one.piece_log_probabilities) for one in best]
+    return sum(one.score * count for one, count in zip(best, counts, strict=True)) / max(sum(counts), 1)
