@@ -15,7 +15,7 @@ import regard
 from regard.api.exporting import export
 from regard.api.importing import from_huggingface
 from regard.attention import record
-from regard.decode import Hypothesis
+from regard.decode import Hypothesis, wait_k
 from regard.errors import ConfigError, RegardError
 from regard.tasks.links import attention
 from regard.tasks.looking import layer
@@ -190,6 +190,17 @@ def test_a_text_is_split_where_positions_end_for_it_and_what_frames_it(tmp_path:
     words = [" ".join(["the", "dog"] * 20).split()[:count] for count in (30, 31, 32, 33)]
     found = ours.predict([" ".join(some) for some in words])
     assert ["split" in one.status for one in found] == [False, True, True, True]
+
+
+def test_waiting_counts_words_behind_what_opens_a_text(tmp_path: Path) -> None:
+    ours = from_huggingface(sequence("bart", tmp_path / "bart")[0])
+    sides, early = ours.task.sides, ours.with_settings("predict.simultaneous.words=1")
+    for text in ("the dog runs .", "a cat", "cat runs a dog ."):
+        source = torch.tensor([sides.read(sides.source.encode(text))])
+        ends = [*range(2, len(text.split()) + 1), source.shape[1]]
+        longest = min(early.recipe.search.limit(source.shape[1]), 31)
+        expected = wait_k(ours.model, source, ends, 1, longest, sides.banned)
+        assert early.predict([text])[0].pieces == tuple(map(sides.target.piece, expected.pieces))
 
 
 @pytest.mark.parametrize("how", ["predict.alignment=true", "predict.simultaneous.words=2", "ensemble"])

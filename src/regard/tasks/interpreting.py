@@ -37,7 +37,8 @@ def interpret(
     longest, most = search.limit(len(pieces)), room(model, len(pieces))
     longest = longest if most is None else min(longest, most)
     if settings.policy == "wait":
-        ends = [word.pieces[-1] + 1 + len(opening) for word in words(text, encoded) if word.pieces]
+        before = len(opening) + len(sides.source.opening)
+        ends = [before + word.pieces[-1] + 1 for word in words(text, encoded) if word.pieces]
         units = [*ends[:-1], len(pieces)]
         written = wait_k(model, source, units, settings.words, longest, sides.banned)
     else:
