@@ -103,7 +103,7 @@ class OneHot(Position):
         self.projection = nn.Linear(length, width, bias=False)
 
     def embed(self, embedded: Float[Tensor, "B T D"], at: At) -> Float[Tensor, "B T D"]:
-        _within(at, self.length, "one_hot")
+        _within(at, self.projection.in_features, "one_hot")
         return embedded + _rows(self.projection.weight.t(), at, embedded)
 
 

@@ -147,7 +147,7 @@ class Translating:
         spans = self.spans(taken.text)
         prefix = begun(row, self.target)
         if prefix and self.settings.simultaneous is not None:
-            raise RequestError("A text that is written while it is read (predict.simultaneous) cannot be given a prefix.")
+            raise RequestError("What predict.simultaneous writes cannot be given a prefix; leave out one of the two.")
         if prefix and len(spans) > 1:
             raise RequestError(f"A source of {len(spans)} parts cannot be given a prefix; send the sentences alone.")
         jobs = [self.job(taken.text[start:end], start, prefix, entries) for start, end in spans]

@@ -95,7 +95,7 @@ class CTranslate2Searcher:
         return [_row(source, one, asked.settings) for source, one in zip(sources, requests, strict=True)]
 
     def fits(self, row: Row) -> bool:
-        """Whether CTranslate2 can search it: it has positions for no more, and sees no repeating of what came before."""
+        """Whether CTranslate2 has positions for it, and nothing came before that it could repeat unseen."""
         return not row.before and (self.writer.positions is None or self.writer.reach(row) <= self.writer.positions)
 
     def ours(self, asked: Asked, numbers: Sequence[int]) -> list[list[Hypothesis]]:
