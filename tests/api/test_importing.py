@@ -14,8 +14,13 @@ from tokenizers import models, normalizers, pre_tokenizers, processors
 import regard
 from regard.api.exporting import export
 from regard.api.importing import from_huggingface
+from regard.attention import record
 from regard.cli.inspect import described
+from regard.decode import Hypothesis, wait_k
 from regard.errors import ConfigError, RegardError
+from regard.tasks.links import attention
+from regard.tasks.looking import layer
+from regard.text import Tokenizer
 
 LINES = ["A dog runs.", "Ein Hund läuft über die Straße!", "", "two  spaces, 3 numbers 42", "你好，世界"]
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "dog", "runs", ".", "the", "##s", "cat", "2"]
@@ -178,6 +183,50 @@ def test_an_imported_encoder_decoder_writes_what_transformers_writes(kind: str, 
         (found,) = ours.predict([line])
         expected = [token for token in ids.tolist()[1:] if token not in (0, 2, 3)]
         assert [WORDS.index(piece) for piece in found.pieces if piece not in WORDS[:5]] == expected
+
+
+def test_alignment_reads_an_output_after_what_the_model_begins_with(tmp_path: Path) -> None:
+    ours = from_huggingface(sequence("bart", tmp_path / "bart")[0])
+    sides, source = ours.task.sides, "the dog runs ."
+    assert sides.target.begin != Tokenizer.begin
+    output = (source, "a cat", Hypothesis((5, 11), 0.0, 0.0, (0.0, 0.0, 0.0), True))
+    [found] = attention(ours.model, sides, (), [output])
+    read = torch.tensor([sides.read(sides.source.encode(source))])
+    with torch.inference_mode(), record(ours.model, *ours.model.looks) as seen:
+        ours.model(read, torch.tensor([[sides.target.begin, 5, 11]]))
+    assert found == pytest.approx(layer(seen)[0][0, :2, 1:-1].numpy(), abs=1e-6)
+
+
+def test_a_text_is_split_where_positions_end_for_it_and_what_frames_it(tmp_path: Path) -> None:
+    ours = from_huggingface(sequence("bart", tmp_path / "bart")[0])
+    ours = ours.with_settings("search.method=greedy", "search.longest_factor=0", "search.longest_extra=6")
+    words = [" ".join(["the", "dog"] * 20).split()[:count] for count in (30, 31, 32, 33)]
+    found = ours.predict([" ".join(some) for some in words])
+    assert ["split" in one.status for one in found] == [False, True, True, True]
+
+
+def test_waiting_counts_words_behind_what_opens_a_text(tmp_path: Path) -> None:
+    ours = from_huggingface(sequence("bart", tmp_path / "bart")[0])
+    sides, early = ours.task.sides, ours.with_settings("predict.simultaneous.words=1")
+    for text in ("the dog runs .", "a cat", "cat runs a dog ."):
+        source = torch.tensor([sides.read(sides.source.encode(text))])
+        ends = [*range(2, len(text.split()) + 1), source.shape[1]]
+        longest = min(early.recipe.search.limit(source.shape[1]), 31)
+        expected = wait_k(ours.model, source, ends, 1, longest, sides.banned)
+        assert early.predict([text])[0].pieces == tuple(map(sides.target.piece, expected.pieces))
+
+
+@pytest.mark.parametrize("how", ["predict.alignment=true", "predict.simultaneous.words=2", "ensemble"])
+def test_an_output_is_cut_where_the_positions_of_a_decoder_end(how: str, tmp_path: Path) -> None:
+    ours = from_huggingface(sequence("bart", tmp_path / "bart")[0])
+    ours = ours.with_settings("search.method=greedy", "search.longest_extra=60")
+    ours = ours.ensemble([ours]) if how == "ensemble" else ours.with_settings(how)
+    lines = ["the dog runs .", "a cat", "the"]
+    found = ours.predict(lines)
+    assert [one.text for one in found] == [ours.predict([line])[0].text for line in lines]
+    cut = [one for one in found if "limit" in one.status]
+    assert cut
+    assert all(len(one.pieces) == 31 for one in cut)
 
 
 def test_an_imported_decoder_goes_on_as_transformers_does(tmp_path: Path) -> None:

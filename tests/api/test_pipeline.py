@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.api import Materials, Pipeline, load, train
-from regard.errors import ConfigError, DataError
+from regard.errors import ConfigError, DataError, RequestError
 from regard.nn import native
-from tests.api.toy import RECURRENT, recipe
+from regard.tasks import TranslationRecipe, TranslationTask
+from tests.api.toy import RECURRENT, TRANSFORMER, recipe
 
 TEXTS = ["He reads a book.", "Peter bought a gray scarf for his grandfather yesterday.", "", "Zug", "Is it?", "  "]
 
@@ -50,7 +51,8 @@ def test_a_long_text_is_split_and_says_so_or_is_refused(model: Pipeline) -> None
 def test_a_long_text_loses_no_sentence(model: Pipeline) -> None:
     sentence = "Peter bought a gray scarf."
     [alone] = model.predict([sentence])
-    few = model.with_settings(f"predict.longest={len(model.task.sides.source.encode(sentence).ids)}")
+    framed = model.task.sides.read(model.task.sides.source.encode(sentence))
+    few = model.with_settings(f"predict.longest={len(framed)}")
     [split] = few.predict([" ".join([sentence] * 7)])
     assert split.text == " ".join([alone.text] * 7)
 
@@ -103,6 +105,20 @@ def test_a_glossary_is_kept_and_receipted(model: Pipeline, tmp_path: Path) -> No
     assert "Buch" in result.text
 
 
+def test_a_term_that_cannot_be_written_is_missed_and_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "terms.tsv").write_text("a\tzebra\nb\tzebra|c\n", "utf-8")
+    plan = {"task": "translation", "data": {}, "model": TRANSFORMER, "tokenizer": {"kind": "words"}}
+    plain = TranslationRecipe.model_validate(plan)
+    kept = TranslationRecipe.model_validate({**plan, "predict": {"glossary": str(tmp_path / "terms.tsv")}})
+    task = TranslationTask.learn(plain, [{"source": "a b c d e", "target": "a b c"}] * 3, {})
+    model = task.model()
+    [expected] = task.predict(model, [{"source": "a d"}], plain)
+    missed, met = task.predict(model, [{"source": "a d"}, {"source": "a b"}], kept)
+    assert (missed.text, missed.status, missed.glossary[0].found) == (expected.text, expected.status, None)
+    assert "limit" not in missed.status
+    assert [item.found for item in met.glossary] == [None, "c"]
+
+
 def test_a_forced_prefix_begins_the_output(model: Pipeline) -> None:
     [result] = model.predict([{"source": "He reads a book.", "prefix": "Peter hat"}])
     assert result.text.startswith("Peter hat")
@@ -113,6 +129,21 @@ def test_simultaneous_translation_tells_how_late_it_is(model: Pipeline) -> None:
     [early] = model.with_settings("predict.simultaneous.words=1").predict(["He reads a red book."])
     assert late.latency.average_proportion == 1.0
     assert early.latency.average_lagging < late.latency.average_lagging
+
+
+def test_simultaneous_translation_is_the_same_when_it_is_settled(model: Pipeline) -> None:
+    early = model.with_settings("predict.simultaneous.words=1")
+    for text in TEXTS:
+        assert list(early.settle(text))[-1] == early.predict([text])[0]
+
+
+def test_simultaneous_translation_refuses_what_needs_a_search(model: Pipeline, tmp_path: Path) -> None:
+    (tmp_path / "terms.tsv").write_text("book\tBuch\n", "utf-8")
+    early = model.with_settings("predict.simultaneous.words=1")
+    with pytest.raises(RequestError, match="cannot be given a prefix"):
+        early.predict([{"source": "He reads a book.", "prefix": "Peter hat"}])
+    with pytest.raises(ConfigError, match="glossary needs a search"):
+        early.with_settings(f"predict.glossary={tmp_path / 'terms.tsv'}")
 
 
 def test_monotonic_attention_that_stops_nowhere_has_read_everything(tmp_path: Path) -> None:

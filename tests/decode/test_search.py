@@ -10,7 +10,7 @@ from regard.decode import SEARCHES, Request, SearchSettings, force, greedy, sear
 from regard.errors import ConfigError, ModelError, RequestError
 from regard.models import MODELS
 from tests.decode.test_greedy import model_and_source
-from tests.decode.toys import END, PAD, Markov, outputs, random_tables, texts
+from tests.decode.toys import BEGIN, END, PAD, Markov, outputs, random_tables, texts
 
 SOURCE = torch.tensor([[3, 4], [3, 5], [5, 5]])
 SETTINGS = {
@@ -147,6 +147,7 @@ def test_impossible_pieces_are_not_written() -> None:
         (Request(avoid=((),)), "empty sequence"),
         (Request(must=((),)), "without alternatives"),
         (Request(must=(((END,),),)), "the end"),
+        (Request(must=(((3, BEGIN),),)), "`must` holds piece 1, which is never written"),
         (Request(prefix=(3, 3), longest=2), "longest = 2 leaves no room after a prefix of 2 pieces"),
         (Request(longest=0), "longest = 0 leaves no room"),
     ],

@@ -337,6 +337,16 @@ def test_vectors_are_what_texts_are_classified_by() -> None:
         list(task.embed(model, [{"text": "a b c d e"}], refusing))
 
 
+def test_a_model_still_in_training_answers_as_it_will_afterwards() -> None:
+    task = learned(rows(40), model=ENCODERS["transformer"])
+    model, given = task.model(), [{"text": "a warm film"}, {"text": "a cold film"}]
+    expected = classify(task, ["a warm film"], model.eval())
+    vectors = list(task.embed(model, given, task.recipe))
+    assert classify(task, ["a warm film"], model.train()) == expected
+    again = list(task.embed(model.train(), given, task.recipe))
+    assert all(torch.equal(one, other) for one, other in zip(vectors, again, strict=True))
+
+
 def test_windows_are_shared_out_by_their_pieces() -> None:
     task = learned(rows(20))
     work = task.classifying(torch.nn.Linear(1, 1), recipe(predict={"longest": 5, "overlap": 1}))

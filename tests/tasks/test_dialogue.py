@@ -18,6 +18,7 @@ from regard.nn import IGNORE
 from regard.tasks import TASKS, DialogueRecipe, DialogueTask
 from regard.tasks.prompted import Continued
 from regard.tasks.turns import fault, turns
+from tests.text.foreign_toys import framed
 
 COLOURS = ("red", "blue", "green", "gray")
 TRANSFORMER: dict[str, Any] = {
@@ -206,3 +207,15 @@ def test_a_json_list_of_texts_is_its_turns(said: list[str]) -> None:
 
 def test_the_task_is_known_by_its_name() -> None:
     assert TASKS["dialogue"] is DialogueTask
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [(TRANSFORMER, ((1, 5, 2), (1, 5, 2))), (LANGUAGE, ((2, 5, 2), (5, 2)))],
+    ids=["transformer", "transformer_language"],
+)
+def test_a_foreign_tokenizer_frames_what_is_read_and_written(model: dict[str, Any], expected: Any) -> None:
+    settings = DialogueRecipe.model_validate({"task": "dialogue", "data": {}, "model": model})
+    task = DialogueTask.load(settings, {"tokenizer.json": framed().to_json()})
+    columns = task.encoding({}).encode({"turns": ["the"], "reply": ["the"]})
+    assert (columns["turns"], columns["reply"]) == ([expected[0]], [expected[1]])

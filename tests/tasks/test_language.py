@@ -287,6 +287,19 @@ def test_probabilities_are_those_the_model_gives() -> None:
     assert found.probabilities == pytest.approx(np.exp([-cost for cost in costs[8:]]).tolist(), abs=1e-4)
 
 
+@pytest.mark.parametrize("way", ["greedy", "beam"])
+def test_windows_repeat_nothing_that_stands_in_another(way: str) -> None:
+    task, model = made("transformer_language")
+    search = {**WAYS[way], "no_repeat": 2}
+    settings = recipe(search=search, predict={"longest": 12, "pieces": 40})
+    [found] = task.predict(model, [{"text": "the king"}], settings)
+    *_, settled = task.settle(model, {"text": "the king"}, settings)
+    assert "windows" in found.status
+    pairs = list(pairwise(found.pieces))
+    assert len(pairs) == len(set(pairs))
+    assert settled.text == found.text
+
+
 def test_what_a_model_cannot_look_at_at_once_is_written_in_windows() -> None:
     wanted = {"longest": 12, "pieces": 30, "begin": False}
     (found,) = continued("transformer_language", texts("the king"), predict=wanted, search={"method": "greedy"})

@@ -19,7 +19,7 @@ from regard.errors import ConfigError
 from regard.nn import IGNORE
 from regard.nn.parameters import named
 from regard.tasks.filling import Filled
-from regard.tasks.masked import MaskedRecipe, MaskedTask
+from regard.tasks.masked import MaskedRecipe, MaskedTask, Texts
 from regard.tasks.masking import Masking, MaskingSettings, stretches
 from regard.tasks.reading import rectangle
 from regard.text import Tokenizer, TokenizerSettings
@@ -204,6 +204,17 @@ def test_pieces_hidden_on_purpose_are_counted_as_found_or_not() -> None:
     told = task.details(results, rows, settings)["accuracy"]
     assert told.hidden == sum(len(one.fills) for one in results)
     assert 0 <= told.value <= 1
+
+
+def test_the_loss_is_smoothed_as_asked() -> None:
+    task, model = made()
+    pieces, real = rows_of(task.masking, *LINES)
+    hidden, wanted = task.masking.fixed(pieces, real)
+    with torch.no_grad():
+        logits = model(hidden, real).flatten(0, 1)
+        expected = nn.functional.cross_entropy(logits, wanted.flatten(), label_smoothing=0.3, reduction="sum")
+        found = task.loss(model, Texts(pieces, real), 0.3).total
+    assert float(found) == pytest.approx(float(expected), rel=1e-4)
 
 
 @pytest.mark.parametrize("name", ENCODERS)

@@ -3,6 +3,7 @@
 import pytest
 
 from regard.decode import Hypothesis
+from regard.tasks.generating import mean_score
 from regard.tasks.results import looped, status
 from regard.tasks.translating import between
 
@@ -25,6 +26,13 @@ def test_a_loop_is_a_stretch_that_repeats_right_after_itself(pieces: list[int], 
 
 def hypothesis(pieces: tuple[int, ...], complete: bool = True) -> Hypothesis:
     return Hypothesis(pieces, 0.0, 0.0, (0.0,) * len(pieces), complete)
+
+
+def test_an_end_counts_in_the_score_like_any_piece() -> None:
+    empty = Hypothesis((), -3.0, -3.0, (-3.0,), True)
+    three = Hypothesis((4, 5, 6), -1.0, -3.0, (-1.0, -1.0, -1.0), False)
+    assert mean_score([empty]) == -3.0
+    assert mean_score([empty, three]) == pytest.approx(-1.5)
 
 
 def test_a_status_says_how_it_ended_and_what_is_suspicious() -> None:

@@ -18,6 +18,7 @@ from regard.nn import IGNORE
 from regard.tasks import TASKS, SummarizationRecipe, SummarizationTask
 from regard.tasks.lines import Read, Reader
 from regard.text import Tokenizer, TokenizerSettings
+from tests.text.foreign_toys import framed
 
 LETTERS = "abdegiklmnoprstu"
 PLACES = ("park", "station", "museum", "market")
@@ -320,3 +321,15 @@ def test_parts_cover_a_source_and_fit(pieces: list[int], room: int) -> None:
 
 def test_the_task_is_known_by_its_name() -> None:
     assert TASKS["summarization"] is SummarizationTask
+
+
+def test_a_foreign_tokenizer_frames_both_sides() -> None:
+    settings = SummarizationRecipe.model_validate(
+        {"task": "summarization", "data": {}, "model": TRANSFORMER, "predict": {"longest": 4}}
+    )
+    task = SummarizationTask.load(settings, {"tokenizer.json": framed().to_json()})
+    columns = task.encoding({}).encode({"document": ["the the the"], "summary": ["the"]})
+    assert columns == {"document": [(1, 5, 5, 2)], "summary": [(1, 5, 2)]}
+    drafting = task.drafting(task.model(), settings)
+    [job] = drafting.work({"document": "the the the"}, "document").jobs
+    assert (job.pieces, job.before) == ((1, 5, 5, 2), 1)

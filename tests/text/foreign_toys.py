@@ -98,3 +98,9 @@ def foreign(name: str) -> ForeignTokenizer:
 def changed(name: str, **fields: Any) -> str:
     """What `to_json` writes of a toy, with other values in it."""
     return json.dumps(json.loads(foreign(name).to_json()) | fields)
+
+
+def framed() -> ForeignTokenizer:
+    """As BART has it: <s> before a text and </s> after it, which also begins what is written."""
+    made = {"padding": 3, "begin": 2, "end": 2, "unknown": 0, "opening": (1,), "closing": (2,)}
+    return ForeignTokenizer.of(written("words"), Specials(**made))

@@ -238,7 +238,7 @@ class Together(nn.Module):
         self.models = nn.ModuleList(models)
         self.ensemble = Ensemble(models)
         self.vocabulary = self.ensemble.vocabulary
-        self.start, self.step = self.ensemble.start, self.ensemble.step
+        self.start, self.step, self.room = self.ensemble.start, self.ensemble.step, self.ensemble.room
 
 
 def inside(folder: Path) -> Path:

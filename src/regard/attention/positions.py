@@ -27,6 +27,8 @@ class Position(nn.Module):
     # Whether scores get a bias that learns, or values a term of their own: the fused kernel can do neither.
     learned_bias = False
     mixes = False
+    # How many positions there are; None: any number.
+    length: int | None = None
 
     def __init__(self, width: int, heads: int = 1) -> None:
         super().__init__()
@@ -55,6 +57,7 @@ class Learned(Position):
 
     def __init__(self, width: int, heads: int = 1, *, length: PositiveInt = 512) -> None:
         super().__init__(width, heads)
+        self.length = length
         self.table = nn.Parameter(torch.empty(length, width).normal_(0.0, 0.02))
 
     def embed(self, embedded: Float[Tensor, "B T D"], at: At) -> Float[Tensor, "B T D"]:
@@ -100,7 +103,7 @@ class OneHot(Position):
         self.projection = nn.Linear(length, width, bias=False)
 
     def embed(self, embedded: Float[Tensor, "B T D"], at: At) -> Float[Tensor, "B T D"]:
-        _within(at, self.length, "one_hot")
+        _within(at, self.projection.in_features, "one_hot")
         return embedded + _rows(self.projection.weight.t(), at, embedded)
 
 

@@ -12,7 +12,7 @@ from regard.decode.canonical import Canonical
 from regard.decode.coverage import Coverage, Looking
 from regard.decode.hypotheses import Ended, Hypothesis, Live, Request
 from regard.decode.methods import SEARCHES
-from regard.decode.requests import check_looking, check_requests, check_sources, unwritten
+from regard.decode.requests import check_looking, check_must, check_requests, check_sources, unwritten
 from regard.decode.settings import SearchSettings
 from regard.decode.sought import Sought, forced
 from regard.decode.trace import begun
@@ -79,6 +79,7 @@ class Batch:
         check_requests(wishes, len(source), model.vocabulary, settings)
         self.model, self.settings, self.looking = model, settings, looking
         self.banned = unwritten(banned, model.vocabulary)
+        check_must(wishes, self.banned)
         self.coverage = (
             Coverage(looking, settings.coverage, mask) if looking is not None and settings.coverage else None
         )

@@ -28,13 +28,13 @@ class Avoid:
 
 
 class NoRepeat:
-    """Every piece that would complete a sequence of `size` pieces already written."""
+    """Every piece that would complete a sequence of `size` pieces already written, here or in what came first."""
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    def __init__(self, size: int, first: Pieces = ()) -> None:
+        self.size, self.first = size, first
 
     def blocked(self, live: Live) -> set[int]:
-        pieces, before = live.pieces, self.size - 1
+        pieces, before = self.first + live.pieces, self.size - 1
         if len(pieces) < self.size:
             return set()
         last = pieces[len(pieces) - before :]

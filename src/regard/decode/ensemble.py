@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.errors import ConfigError, ModelError, unknown
-from regard.models.protocols import Decoder, Start, State
+from regard.models.protocols import Decoder, Start, State, room
 
 
 def mean_of_probabilities(logs: Float[Tensor, "M R V"]) -> Float[Tensor, "R V"]:
@@ -44,6 +44,10 @@ class Ensemble:
                 )
         self.members, self.mean = tuple(members), MEANS[mean]
         self.vocabulary = members[0].vocabulary
+
+    def room(self, read: int) -> int | None:
+        """As many pieces as the member can write that can write fewest."""
+        return min((most for member in self.members if (most := room(member, read)) is not None), default=None)
 
     def start(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None = None) -> Start:
         starts = [member.start(source, real) for member in self.members]

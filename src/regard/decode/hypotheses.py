@@ -18,6 +18,8 @@ class Request:
     inside: frozenset[int] = frozenset()
     # Piece sequences that may not appear.
     avoid: tuple[Pieces, ...] = ()
+    # What the output goes on with: what stands there is not repeated either, where nothing may be.
+    before: Pieces = ()
     # Sampling: instead of a seed taken from the source's pieces.
     seed: int | None = None
     # The limit of the output, the end counted.

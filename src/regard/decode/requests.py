@@ -54,6 +54,16 @@ def _check_pieces(place: str, request: Request, vocabulary: Vocabulary) -> None:
         raise RequestError(f"{place}: `must` has an entry without alternatives, which nothing can meet; leave it out.")
 
 
+def check_must(requests: Sequence[Request], banned: Collection[int]) -> None:
+    """Nothing has to appear that is never written: the output would wait for it up to its limit."""
+    for number, request in enumerate(requests):
+        wrong = [piece for entry in request.must for sequence in entry for piece in sequence if piece in banned]
+        if wrong:
+            raise RequestError(
+                f"Request {number}: `must` holds piece {wrong[0]}, which is never written; leave that sequence out."
+            )
+
+
 def _sequences(request: Request) -> Iterator[tuple[str, Pieces]]:
     yield "prefix", request.prefix
     yield from (("must", sequence) for entry in request.must for sequence in entry)

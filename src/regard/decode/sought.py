@@ -32,7 +32,7 @@ class Sought:
         self.must = Must(request.must) if request.must else None
         self.blocks: list[Block] = [
             *([Avoid(request.avoid)] if request.avoid else []),
-            *([NoRepeat(settings.no_repeat)] if settings.no_repeat else []),
+            *([NoRepeat(settings.no_repeat, request.before)] if settings.no_repeat else []),
             *([Unmet(self.end)] if request.must else []),
             *([Whole(request.must, request.inside)] if request.must and request.inside else []),
         ]

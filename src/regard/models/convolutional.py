@@ -84,6 +84,9 @@ class ConvolutionalSequence(nn.Module):
         """The taps of attention over the source."""
         return ("blocks.*.attention.mechanism.weights",)
 
+    def room(self, read: int) -> int | None:
+        return self.embedding.room(0)
+
     def each(self) -> Iterator[ConvolutionalLayer]:
         for block in self.blocks:
             assert isinstance(block, ConvolutionalLayer)

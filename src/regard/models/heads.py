@@ -84,11 +84,13 @@ class MaskedPiece(nn.Module):
     def forward(self, states: Float[Tensor, "B T D"]) -> Float[Tensor, "B T V"]:
         return self.readout(self._hidden(states))
 
-    def loss(self, states: Float[Tensor, "B T D"], targets: Int[Tensor, "B T"], ignore: int = IGNORE) -> Loss:
+    def loss(
+        self, states: Float[Tensor, "B T D"], targets: Int[Tensor, "B T"], ignore: int = IGNORE, smoothing: float = 0.0
+    ) -> Loss:
         """Of what was hidden only: the rest of a text is not even transformed."""
-        wanted_BT = targets != ignore
-        hidden_ND = self.readout.reduced(self._hidden(states[wanted_BT][None]))[0]
-        return chunked_cross_entropy(hidden_ND, self.readout.weight, self.readout.bias, targets[wanted_BT], 0.0, ignore)
+        wanted_BT, readout = targets != ignore, self.readout
+        hidden_ND = readout.reduced(self._hidden(states[wanted_BT][None]))[0]
+        return chunked_cross_entropy(hidden_ND, readout.weight, readout.bias, targets[wanted_BT], smoothing, ignore)
 
 
 class PoolingSettings(Settings):

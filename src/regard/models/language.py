@@ -50,6 +50,9 @@ class TransformerLanguage(nn.Module):
         tied = self.embedding if settings.tied else None
         self.output = NextPiece(settings.width, vocabulary.target, tied, settings.output_bias)
 
+    def room(self, read: int) -> int | None:
+        return self.embedding.room(read - 1)
+
     def forward(self, pieces: Int[Tensor, "B T"], real: Bool[Tensor, "B T"] | None = None) -> Decoded:
         """What follows each prefix; padding after the text needs no mask, since nothing looks ahead."""
         check_pieces(pieces, real, self.vocabulary.target)

@@ -73,6 +73,12 @@ class Decoder(Protocol):
         ...
 
 
+def room(model: Any, read: int) -> int | None:
+    """How many pieces a model can write after so many it has read, an end after them left out; None: any number."""
+    told = getattr(model, "room", None)
+    return None if told is None else told(read)
+
+
 def pick(tree: Any, rows: Int[Tensor, " R"]) -> Any:
     """These rows of every tensor in a tree of tuples and of things that select for themselves."""
     if tree is None or isinstance(tree, int | range):

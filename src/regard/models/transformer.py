@@ -220,6 +220,9 @@ class Transformer(nn.Module):
         """The taps of attention over the source."""
         return () if self.settings.cross == "joint" else ("decoder.blocks.*.cross.mechanism.weights",)
 
+    def room(self, read: int) -> int | None:
+        return self.embedding.room(read if self.settings.cross == "joint" else 0)
+
     def encode(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None = None) -> Shared:
         """The source as the decoder will attend to it, computed once however many steps and beams follow."""
         chosen, real = self._read(source, real), if_ragged(real)

@@ -230,9 +230,10 @@ class MaskedLanguage(nn.Module):
         real: Bool[Tensor, "B T"] | None = None,
         segments: Int[Tensor, "B T"] | None = None,
         ignore: int = IGNORE,
+        smoothing: float = 0.0,
     ) -> Loss:
         """Of the positions whose target is not `ignore`, without the logits of any other."""
-        return self.head.loss(self.encoder(pieces, real, segments), targets, ignore)
+        return self.head.loss(self.encoder(pieces, real, segments), targets, ignore, smoothing)
 
 
 def reads(encoder: nn.Module) -> Encoder:

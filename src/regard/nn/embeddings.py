@@ -84,6 +84,11 @@ class Embedding(nn.Module):
             placed_BTD = self.norm(placed_BTD)
         return self.dropout(self.embedded(placed_BTD))
 
+    def room(self, before: int) -> int | None:
+        """How many pieces can be placed after so many, and an end after them; None: any number."""
+        length = self.position.length
+        return None if length is None else max(length - before - 1, 1)
+
     def _own(self, pieces: Int[Tensor, "B T"]) -> Float[Tensor, "B T X"]:
         """The pieces' own vectors, some hidden as a whole while training   (Gal and Ghahramani 2016, section 4.2)."""
         vectors_BTX = nn.functional.embedding(pieces, self.vectors)

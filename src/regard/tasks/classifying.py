@@ -130,6 +130,7 @@ class Classifying:
     @torch.inference_mode()
     def look(self, inputs: list[list[int]]) -> list[Seen]:
         """What the model makes of each of these windows, read together."""
+        self.model.eval()
         pieces, real = self.rectangle(inputs)
         with self.watching() as seen:
             probabilities_BC = self.model.probabilities(self.model(pieces, real))
@@ -144,6 +145,7 @@ class Classifying:
 
     @torch.inference_mode()
     def pooled(self, inputs: list[list[int]]) -> list[Float[Tensor, " D"]]:
+        self.model.eval()
         pieces, real = self.rectangle(inputs)
         return list(self.model.head.pooling(self.model.encoder(pieces, real), real).cpu())
 

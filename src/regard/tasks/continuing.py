@@ -14,7 +14,7 @@ from torch import Tensor
 
 from regard.decode import Hypothesis, Progressing, Request, SearchSettings, search, stream
 from regard.tasks.ending import Ending
-from regard.tasks.generating import begun
+from regard.tasks.generating import begun, mean_score
 from regard.tasks.grouping import GroupSettings, blocks, in_groups
 from regard.tasks.measuring import carries
 from regard.tasks.prompting import ContinueSettings, Prompting
@@ -145,7 +145,7 @@ class Continuing:
             left = max(min(left, self.longest - len(self.seen(work))), 1)
         # Each window draws its own luck; without a seed of its own, a window's pieces decide.
         seed = None if work.seed is None else work.seed + (len(work.found) << 32)
-        return Request(prefix=() if work.found else work.prefix, seed=seed, longest=left)
+        return Request(prefix=() if work.found else work.prefix, before=work.written, seed=seed, longest=left)
 
     def sources(self, works: Sequence[Work]) -> tuple[Tensor, Tensor]:
         device = next(self.model.parameters()).device
@@ -172,7 +172,7 @@ class Continuing:
         many = work.found[0] if self.search.best > 1 else None
         return Continuation(
             self.echoed(work) + Growing(self.tokenizer, work.pieces).whole(work.written),
-            sum(one.score * len(one.pieces) for one in best) / max(sum(len(one.pieces) for one in best), 1),
+            mean_score(best),
             (*work.status, *statuses(work)),
             tuple(piece for one in written for piece in one.pieces),
             tuple(probability for one in written for probability in one.probabilities),

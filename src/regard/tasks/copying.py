@@ -48,7 +48,7 @@ def copied(drafting: Drafting, draft: Draft, begin: int) -> tuple[Copied, ...] |
     if pointed is None:
         return None
     shares = [1.0 if piece >= slots else share for piece, share in zip(pieces, pointed.shares, strict=True)]
-    pointed = replace(pointed, shares=shares)
+    pointed = replace(pointed, shares=shares, weights=pointed.weights[:, draft.job.before :])
     ends = spans(drafting.reader, pieces, draft.job.read.words, draft.text)
     found = (_copied(draft, pointed, ends, word) for word in _cores(draft.text, ends))
     return tuple(one for one in found if one is not None)

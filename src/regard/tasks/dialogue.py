@@ -74,9 +74,13 @@ class DialogueTask(WritingTask):
         return "target" not in inspect.signature(MODELS[self.recipe.model.name].forward).parameters
 
     def frame(self, pieces: Sequence[int]) -> tuple[int, ...]:
-        """With the end of the last turn; before a text that is gone on with stands what begins one."""
-        ended = super().frame(pieces)
-        return (self.sides.target.begin, *ended) if self.continues else ended
+        """A text that is gone on with stands between what begins one and the end of its last turn."""
+        target = self.sides.target
+        return (target.begin, *pieces, target.end) if self.continues else super().frame(pieces)
+
+    def framed(self, pieces: Sequence[int]) -> tuple[int, ...]:
+        """A reply that goes on with a text does not begin another."""
+        return (*pieces, self.sides.target.end) if self.continues else super().framed(pieces)
 
     def batch(self, examples: Sequence[Mapping[str, Any]], device: torch.device) -> Any:
         return continued(examples, self.fields, device) if self.continues else super().batch(examples, device)

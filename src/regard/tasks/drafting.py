@@ -52,6 +52,12 @@ class Job:
     pieces: tuple[int, ...]
     request: Request
 
+    @property
+    def before(self) -> int:
+        """How many pieces stand before what was read."""
+        read = self.read.pieces
+        return next(place for place in range(len(self.pieces)) if self.pieces[place : place + len(read)] == read)
+
 
 @dataclass(frozen=True)
 class Work:

@@ -106,11 +106,8 @@ def _lines(task: Any, job: Any) -> Axis:
         Unit(read.text[slice(*span)] or name, span, span[0] == span[1])
         for name, span in zip(names, read.spans, strict=True)
     ]
-    before = next(
-        place for place in range(len(job.pieces)) if tuple(job.pieces[place : place + len(units)]) == tuple(read.pieces)
-    )
-    framed = [Unit(name, None, True) for name in named(tokenizer, job.pieces[:before])]
-    after = [Unit(name, None, True) for name in named(tokenizer, job.pieces[before + len(units) :])]
+    framed = [Unit(name, None, True) for name in named(tokenizer, job.pieces[: job.before])]
+    after = [Unit(name, None, True) for name in named(tokenizer, job.pieces[job.before + len(units) :])]
     return Axis(read.text, (*framed, *units, *after))
 
 

@@ -6,7 +6,7 @@ read -> room -> search -> written
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -16,6 +16,7 @@ from regard.attention import watched
 from regard.decode import Hypothesis, Progressing, Request, SearchSettings, search, stream
 from regard.decode.searchers import searcher_of
 from regard.errors import RequestError
+from regard.models.protocols import room
 from regard.nn import native
 from regard.tasks.grouping import GroupSettings, in_groups
 from regard.tasks.looking import Looking
@@ -71,7 +72,7 @@ class Generating:
         if self.model.training:
             self.model.eval()
         source, real = sources([one.pieces for one in asked], self.device)
-        requests = [one.request for one in asked]
+        requests = [*map(self.limited, asked)]
         with torch.inference_mode(), self.looking() as looking:
             return search(self.model, source, real, self.search, requests, looking, self.banned)
 
@@ -80,7 +81,14 @@ class Generating:
         self.model.eval()
         source, real = sources([asked.pieces], self.device)
         with self.looking() as looking:
-            yield from stream(self.model, source, real, self.search, asked.request, looking, self.banned)
+            yield from stream(self.model, source, real, self.search, self.limited(asked), looking, self.banned)
+
+    def limited(self, asked: Asking) -> Request:
+        """What is asked, of no longer an output than the model has positions for."""
+        request, read = asked.request, len(asked.pieces)
+        longest = request.longest or max(self.search.limit(read), len(request.prefix) + 1)
+        most = room(self.model, read)
+        return request if most is None or longest <= most else replace(request, longest=most)
 
     def looking(self) -> AbstractContextManager[Looking | None]:
         """What tells the search where the model looks, if it has to know."""
@@ -116,5 +124,6 @@ def written(one: Hypothesis, text: str, pieces: Sequence[str]) -> Written:
 
 
 def mean_score(best: Sequence[Hypothesis]) -> float:
-    """The score of several outputs in a row, each weighed by its pieces."""
-    return sum(one.score * len(one.pieces) for one in best) / max(sum(len(one.pieces) for one in best), 1)
+    """The score of several outputs in a row, each weighed by its pieces and its end."""
+    counts = [len(one.piece_log_probabilities) for one in best]
+    return sum(one.score * count for one, count in zip(best, counts, strict=True)) / max(sum(counts), 1)

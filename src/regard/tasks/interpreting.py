@@ -9,6 +9,7 @@ from torch import Tensor
 
 from regard.config import Settings
 from regard.decode import Hypothesis, Interpreted, Latency, SearchSettings, force, latency, monotonic, wait_k
+from regard.models.protocols import room
 from regard.tasks.looking import Looking
 from regard.tasks.sides import Sides, sources
 from regard.text import words
@@ -33,9 +34,11 @@ def interpret(
     encoded = sides.source.encode(text)
     pieces = sides.read(encoded, opening)
     source, real = sources([pieces], next(model.parameters()).device)
-    longest = search.limit(len(pieces))
+    longest, most = search.limit(len(pieces)), room(model, len(pieces))
+    longest = longest if most is None else min(longest, most)
     if settings.policy == "wait":
-        ends = [word.pieces[-1] + 1 + len(opening) for word in words(text, encoded) if word.pieces]
+        before = len(opening) + len(sides.source.opening)
+        ends = [before + word.pieces[-1] + 1 for word in words(text, encoded) if word.pieces]
         units = [*ends[:-1], len(pieces)]
         written = wait_k(model, source, units, settings.words, longest, sides.banned)
     else:

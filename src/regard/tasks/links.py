@@ -70,13 +70,15 @@ def attention(
         }
         for source, _, one in outputs
     ]
-    recorded = zip(_recorded(model, places, examples), examples, strict=True)
+    recorded = zip(_recorded(model, places, examples, sides.target.begin), examples, strict=True)
     before, after = len(opening) + len(sides.source.opening), len(sides.source.closing)
     return [_inner(weights, before, after, example) for weights, example in recorded]
 
 
-def _recorded(model: Any, places: Sequence[str], examples: list[dict[str, Any]]) -> list[Float[np.ndarray, "T S"]]:
-    given = batch(examples, next(model.parameters()).device)
+def _recorded(
+    model: Any, places: Sequence[str], examples: list[dict[str, Any]], begin: int
+) -> list[Float[np.ndarray, "T S"]]:
+    given = batch(examples, next(model.parameters()).device, begin)
     with torch.inference_mode(), record(model, *places) as seen:
         model(given.source, given.before, given.real)
     # A decoder that goes step by step is seen step by step.

@@ -126,7 +126,7 @@ class MaskedTask(Task):
         """Pieces are hidden anew whenever the model learns, and are always the same when it is judged."""
         hide = self.masking.drawn if model.training else self.masking.fixed
         pieces, wanted = hide(batch.pieces, batch.real)
-        found: Loss = model.loss(pieces, wanted, batch.real)
+        found: Loss = model.loss(pieces, wanted, batch.real, smoothing=smoothing)
         return found
 
     def predict(self, model: nn.Module, rows: Iterable[Row], recipe: MaskedRecipe) -> Iterator[Filled]:

@@ -9,9 +9,9 @@ from functools import cached_property, lru_cache
 from itertools import islice
 from math import exp
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import PositiveInt
+from pydantic import PositiveInt, model_validator
 
 from regard.decode import Hypothesis, Latency, Progressing, Request, SearchSettings
 from regard.errors import RequestError
@@ -45,6 +45,12 @@ class PredictSettings(GroupSettings):
     glossary: str = ""
     # Write while reading, instead of searching.
     simultaneous: SimultaneousSettings | None = None
+
+    @model_validator(mode="after")
+    def _fitting(self) -> Self:
+        if self.glossary and self.simultaneous is not None:
+            raise ValueError("glossary needs a search, and simultaneous writes without one; leave out one of them")
+        return self
 
 
 @dataclass(frozen=True)
@@ -119,6 +125,9 @@ class Translating:
 
     def settle(self, row: Mapping[str, str]) -> Iterator[str | Translation]:
         """What is settled of a translation as it grows, never taken back, and at last the translation."""
+        if self.settings.simultaneous is not None:
+            yield from self([row])
+            return
         work, before, finished = self.work(row), "", []
         for job in work.jobs:
             found = Progressing(())
@@ -137,6 +146,8 @@ class Translating:
         entries = self.glossary.matches(taken.text) if self.glossary else ()
         spans = self.spans(taken.text)
         prefix = begun(row, self.target)
+        if prefix and self.settings.simultaneous is not None:
+            raise RequestError("What predict.simultaneous writes cannot be given a prefix; leave out one of the two.")
         if prefix and len(spans) > 1:
             raise RequestError(f"A source of {len(spans)} parts cannot be given a prefix; send the sentences alone.")
         jobs = [self.job(taken.text[start:end], start, prefix, entries) for start, end in spans]
@@ -153,9 +164,14 @@ class Translating:
         return [span for span in parts(text, self.fits) if text[slice(*span)].strip()]
 
     def fits(self, text: str) -> bool:
+        """Whether a text is read whole; `longest` counts what frames it too."""
         longest = self.settings.longest
-        # A piece is at least a byte of the text, which saves cutting what is certainly short.
-        return longest is None or len(text.encode("utf-8", "replace")) <= longest or len(self.cut(text)) <= longest
+        return longest is None or len(self.cut(text)) <= max(longest - self.framing, 1)
+
+    @cached_property
+    def framing(self) -> int:
+        """How many pieces of what is read are none of the text."""
+        return len(self.sides.read(self.cut(""), self.opening))
 
     @cached_property
     def cut(self) -> Callable[[str], Cut]:
@@ -165,10 +181,16 @@ class Translating:
     def job(self, text: str, start: int, prefix: tuple[int, ...], entries: Sequence[Entry]) -> Job:
         pieces = self.sides.read(self.cut(text), self.opening)
         present = [entry for entry in entries if entry.occurs(text)]
-        must = tuple(tuple(map(self.target, entry.targets)) for entry in present if not entry.forbidden)
+        wanted = (self.possible(entry) for entry in present if not entry.forbidden)
+        must = tuple(choice for choice in wanted if choice)
         avoid = tuple(self.target(word) for entry in present if entry.forbidden for word in entry.targets)
         inside = self.inside if must else frozenset[int]()
         return Job(text, start, pieces, Request(prefix=prefix, must=must, inside=inside, avoid=avoid))
+
+    def possible(self, entry: Entry) -> tuple[tuple[int, ...], ...]:
+        """The targets of an entry that can be written; one that cannot would only keep the output from ending."""
+        banned = set(self.sides.banned)
+        return tuple(pieces for pieces in map(self.target, entry.targets) if not banned & set(pieces))
 
     def target(self, text: str) -> tuple[int, ...]:
         return tuple(self.sides.target.encode(text).ids)

@@ -89,8 +89,9 @@ class WritingTask(Task):
 
     def encoding(self, languages: Mapping[str, str]) -> Encoding:
         long = self.recipe.predict.long
-        encode = Encode(self.reader, self.fields, self.lines(self.recipe), self.room, long, self.frame)
-        told = f"{self.sides.files()} {self.sides.slots} {self.room} {long} {self.setting()}"
+        encode = Encode(self.reader, self.fields, self.lines(self.recipe), self.room, long, self.frame, self.framed)
+        opening = self.sides.target.opening or ""
+        told = f"{self.sides.files()} {self.sides.slots} {self.room} {long} {self.setting()}{opening}"
         identity = hashlib.sha256(told.encode()).hexdigest()
         return Encoding(encode, self.fields, self.sides.vocabulary.target, f"lines {identity}")
 
@@ -105,7 +106,11 @@ class WritingTask(Task):
 
     def frame(self, pieces: Sequence[int]) -> tuple[int, ...]:
         """The pieces of a source as the model is given them."""
-        return (*pieces, self.sides.source.end)
+        return (*self.sides.source.opening, *pieces, *self.sides.source.closing)
+
+    def framed(self, pieces: Sequence[int]) -> tuple[int, ...]:
+        """The pieces of a target as the model is to write them."""
+        return (*self.sides.target.opening, *pieces, self.sides.target.end)
 
     def model(self) -> nn.Module:
         return build(self.recipe.model.name, self.recipe.model.options, self.sides.vocabulary)
@@ -181,14 +186,14 @@ class Encode:
     room: int | None
     long: Long
     frame: Callable[[Sequence[int]], tuple[int, ...]]
+    framed: Callable[[Sequence[int]], tuple[int, ...]]
 
     def __call__(self, texts: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[Sequence[int]]]:
         source, target = self.fields
         sources = self.reader.read_many(map(self.lines, texts[source]))
         found = [self.reader.numbered(self.fitting(one)) for one in sources]
         written = self.reader.write_many(texts[target], [one.words for one in found])
-        end = self.reader.tokenizer.end
-        return {source: [self.frame(one.pieces) for one in found], target: [(*ids, end) for ids in written]}
+        return {source: [self.frame(one.pieces) for one in found], target: [*map(self.framed, written)]}
 
     def fitting(self, read: Read) -> Read:
         if self.room is None or self.long not in ("head", "tail"):

@@ -21,6 +21,8 @@ class Row:
     prefix: tuple[int, ...]
     avoid: tuple[tuple[int, ...], ...]
     limit: int
+    # What was written before the output that may not be repeated in it.
+    before: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

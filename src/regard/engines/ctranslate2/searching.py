@@ -95,7 +95,8 @@ class CTranslate2Searcher:
         return [_row(source, one, asked.settings) for source, one in zip(sources, requests, strict=True)]
 
     def fits(self, row: Row) -> bool:
-        return self.writer.positions is None or self.writer.reach(row) <= self.writer.positions
+        """Whether CTranslate2 has positions for it, and nothing came before that it could repeat unseen."""
+        return not row.before and (self.writer.positions is None or self.writer.reach(row) <= self.writer.positions)
 
     def ours(self, asked: Asked, numbers: Sequence[int]) -> list[list[Hypothesis]]:
         """What our own search finds for some of the inputs."""
@@ -110,4 +111,4 @@ class CTranslate2Searcher:
 def _row(source: tuple[int, ...], request: Request, settings: SearchSettings) -> Row:
     computed = max(settings.limit(len(source)), len(request.prefix) + 1)
     limit = computed if request.longest is None else request.longest
-    return Row(source, request.prefix, request.avoid, limit)
+    return Row(source, request.prefix, request.avoid, limit, request.before if settings.no_repeat else ())
