@@ -84,9 +84,7 @@ def places(embedding: Embedding) -> Float[Tensor, "T D"]:
     """What is added to a vector at each position."""
     position: Any = embedding.position
     width = embedding.vectors.shape[1] if embedding.project is None else embedding.project.out_features
-    table = getattr(position, "table", None)
-    length = POSITIONS if table is None else len(table)
-    length = getattr(position, "length", length)
+    length = POSITIONS if position.length is None else position.length
     with torch.no_grad():
         return position.embed(torch.zeros(1, length, width), range(length))[0]
 
