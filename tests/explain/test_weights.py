@@ -1,6 +1,5 @@
 """Raw attention: what is shown is what the layer used, of any layer and head, for every kind of model."""
 
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from regard.explain import asking
 from regard.explain.attribution import Attribution
 from regard.explain.norms import NormsSettings, norms
 from regard.explain.weights import WeightsSettings, weights
+from regard.train.allocation import resident
 from tests.explain.toys import SMALL, Toy, classifier, language, recurrent, shown, translator
 
 
@@ -123,11 +123,6 @@ def test_a_model_without_attention_is_sent_elsewhere() -> None:
     toy = classifier("recurrent", pooling="mean")
     with pytest.raises(RequestError, match=r"no attention.*use one of input_gradient, integrated_gradients"):
         weights(toy, WeightsSettings())
-
-
-def resident() -> int:
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 @pytest.mark.parametrize("method", [weights, norms])

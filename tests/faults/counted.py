@@ -59,12 +59,6 @@ def address_space() -> int:
     return pages * resource.getpagesize()
 
 
-def resident() -> int:
-    """The bytes of memory this process holds."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize()
-
-
 @contextmanager
 def quick(seconds: float = SECONDS) -> Iterator[None]:
     """Fails if what is inside takes longer; time is the processor's, so that a busy machine is no fault."""

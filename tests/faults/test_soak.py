@@ -13,8 +13,9 @@ import pytest
 
 from regard import api
 from regard.api import Training, read
+from regard.train.allocation import resident
 from tests.api.toy import recipe
-from tests.faults.counted import draws, resident
+from tests.faults.counted import draws
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "bundle-1"
 MINUTES = float(os.environ.get("FAULT_MINUTES", "60"))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from regard.cli.progress import Watcher
     from regard.tasks import Recipe
     from regard.train import Step, Stopping
+    from regard.train.allocation import Hoard
 
 # Seconds in which torchrun surely ends a process whose first one has failed.
 MOMENT = 3.0
@@ -79,16 +80,15 @@ def _trained(
     """Make the run here, and say what came of it."""
     from regard.api import Training
     from regard.cli.progress import watcher
-    from regard.train.allocation import keep_freed
+    from regard.train.allocation import Hoard, keep_freed
     from regard.train.distributed import leading
 
-    if settings.train.keep_memory:
-        keep_freed()
+    hoard = Hoard() if settings.train.keep_memory and keep_freed() else None
     watching = watcher(as_json, settings.train, stop) if leading() else Silent()
     training = Training(settings, folder, resume, watching.note, len(os.sched_getaffinity(0)))
     again = typed("train", folder, *_extended(extensions), *_among(training.team.size))
     try:
-        last, made = _made(training, stop, watching)
+        last, made = _made(training, stop, watching, hoard)
     except KeyboardInterrupt:
         if leading():
             _interrupted(folder, again)
@@ -161,7 +161,9 @@ def _place(recipe: str, out: Path | None, resume: bool) -> tuple[Path, bool]:
     return out or Path("runs") / given.stem, resume
 
 
-def _made(training: "Training", stop: "Stopping", watching: "Watcher") -> tuple["Step | None", "Pipeline | None"]:
+def _made(
+    training: "Training", stop: "Stopping", watching: "Watcher", hoard: "Hoard | None"
+) -> tuple["Step | None", "Pipeline | None"]:
     """The last update, and the model unless the run is to go on another time."""
     last = None
     with ExitStack() as inside:
@@ -171,6 +173,8 @@ def _made(training: "Training", stop: "Stopping", watching: "Watcher") -> tuple[
                 # Not before: until there is an update to save, Ctrl-C stops at once.
                 inside.enter_context(stop)
             watching.step(step, training.planned)
+            if hoard and step.recent is not None:
+                hoard.look()
             last = step
         if last is not None and last.ending in ("minutes", "stop"):
             return last, None

@@ -90,3 +90,12 @@ class Recipe(Settings):
     metrics: tuple[Part, ...] = ()
     # Write the log's numbers for TensorBoard as well, into the run's folder.
     tensorboard: bool = False
+
+    @model_validator(mode="after")
+    def _whole_matrices(self) -> Self:
+        if self.optimizer.name == "muon" and self.train.parallel == "fsdp":
+            raise ValueError(
+                "optimizer.name = 'muon' turns whole matrices, which with train.parallel = 'fsdp' no process has. Set "
+                "train.parallel = 'ddp', or another optimizer."
+            )
+        return self

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from regard.config import Part, Rate, Settings
 from regard.errors import ConfigError, DataError, nearest, unknown
+from regard.train.muon import Muon, matrices
 
 
 def eager(kind: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]:
@@ -25,6 +26,7 @@ def eager(kind: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]:
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
     "adam": eager(torch.optim.Adam),
     "adamw": eager(torch.optim.AdamW),
+    "muon": eager(Muon),
 }
 
 
@@ -38,6 +40,8 @@ class OptimizerSettings(Settings):
     second: Rate = 0.98
     epsilon: NonNegativeFloat = 1e-9
     decay: NonNegativeFloat = 0.0
+    # How much of the mean of earlier gradients stays at each update where Muon moves a matrix.
+    momentum: Rate = 0.95
 
 
 def build(
@@ -53,8 +57,9 @@ def build(
     if not learning:
         raise ConfigError("Nothing in this model learns: every parameter is frozen.")
     maker: Any = OPTIMIZERS[settings.name]
+    turned = matrices(model) if settings.name == "muon" else {}
     return maker(
-        _groups(settings, learning, factors or {}),
+        _groups(settings, learning, factors or {}, turned),
         lr=settings.rate,
         betas=(settings.first, settings.second),
         eps=settings.epsilon,
@@ -63,22 +68,28 @@ def build(
 
 
 def _groups(
-    settings: OptimizerSettings, learning: Mapping[str, Tensor], factors: Mapping[str, float]
+    settings: OptimizerSettings,
+    learning: Mapping[str, Tensor],
+    factors: Mapping[str, float],
+    turned: Mapping[Tensor, int],
 ) -> list[dict[str, Any]]:
     """Parameters of one factor and one decay together: the quickest first, matrices before vectors."""
     for name in factors.keys() - learning.keys():
         raise ConfigError(f"A rate is set for {name}, which does not learn in this model.{nearest(name, learning)}")
-    together: dict[tuple[float, bool], list[Tensor]] = {}
+    together: dict[tuple[float, bool, int], list[Tensor]] = {}
     for name, parameter in learning.items():
-        together.setdefault((factors.get(name, 1.0), parameter.dim() > 1), []).append(parameter)
+        kind = factors.get(name, 1.0), parameter.dim() > 1, turned.get(parameter, 0)
+        together.setdefault(kind, []).append(parameter)
     return [
         {
-            "params": together[factor, matrix],
+            "params": together[factor, matrix, count],
             "factor": factor,
             "lr": settings.rate * factor,
             "weight_decay": settings.decay if matrix else 0.0,
+            "momentum": settings.momentum,
+            "matrices": count,
         }
-        for factor, matrix in sorted(together, reverse=True)
+        for factor, matrix, count in sorted(together, reverse=True)
     ]
 
 
