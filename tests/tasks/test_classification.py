@@ -357,6 +357,29 @@ def test_windows_are_shared_out_by_their_pieces() -> None:
     assert found.shares.tolist() == [0.5, 0.5]
 
 
+def test_words_of_the_vectors_are_known_beyond_training(tmp_path: Path) -> None:
+    (tmp_path / "v.txt").write_text("sublime 1 2 3 4 5 6 7 8\nand 1 1 1 1 1 1 1 1\ndrab 8 7 6 5 4 3 2 1\n", "utf-8")
+    values = {"vectors": {"path": "v.txt"}, "data": {"root": str(tmp_path)}, "tokenizer": {"kind": "words", "least": 2}}
+    without, two = (ClassificationTask.learn(recipe(**values, lexicon=size), rows(40), {}) for size in (0, 2))
+    pieces = two.reading.tokenizer.pieces
+    assert set(pieces) - set(without.reading.tokenizer.pieces) == {"sublime"}
+    model = two.model()
+    vectors(two, model, VectorsSettings(path="v.txt"), str(tmp_path))
+    assert model.encoder.embedding.vectors[pieces.index("sublime")].tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"lexicon": 5}, "give vectors.path"),
+        ({"lexicon": 5, "vectors": {"path": "v.txt"}, "tokenizer": {"kind": "bpe"}}, "'bpe' reads pieces of them"),
+    ],
+)
+def test_a_lexicon_that_cannot_be_is_refused(change: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        recipe(**change)
+
+
 def test_word_vectors_go_into_the_embeddings(tmp_path: Path) -> None:
     task = learned(rows(40))
     (tmp_path / "vectors.txt").write_text("warm " + " ".join(["0.5"] * 8) + "\n")

@@ -18,18 +18,16 @@ from regard.tasks import explained_answers, passages, silence
 from regard.tasks.answers import Right, right, written
 from regard.tasks.finding import Answer, AnswerSettings, Finding
 from regard.tasks.passages import READERS, Batch, Layout, Reader, Window, WindowsSettings
-from regard.tasks.reading import Reading
-from regard.tasks.recipe import LossSettings, Recipe
+from regard.tasks.reading import Reading, ReadingRecipe
+from regard.tasks.recipe import LossSettings
 from regard.tasks.silence import Halves
 from regard.tasks.task import Result, Row, Task
-from regard.text import TokenizerSettings
 
 
-class AnsweringRecipe(Recipe):
+class AnsweringRecipe(ReadingRecipe):
     """`model` is an encoder. `head` says how it reads: "spans", question and passage as one text, or "reader", each
     alone and the passage then in the light of the question."""
 
-    tokenizer: TokenizerSettings = TokenizerSettings()
     head: Part = Part(name="spans")
     windows: WindowsSettings = WindowsSettings()
     loss: LossSettings = LossSettings(smoothing=0.0)
@@ -77,7 +75,7 @@ class AnsweringTask(Task):
     @classmethod
     def learn(cls, recipe: AnsweringRecipe, rows: Iterable[Row], start: Mapping[str, str]) -> "AnsweringTask":
         texts = (row[name] for row in rows for name in cls.inputs())
-        return cls(recipe, Reading.learn(texts, recipe.tokenizer, recipe.seed, start))
+        return cls(recipe, Reading.learn(texts, recipe, start))
 
     @classmethod
     def load(cls, recipe: AnsweringRecipe, files: Mapping[str, str]) -> "AnsweringTask":

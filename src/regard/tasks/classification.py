@@ -25,10 +25,9 @@ from regard.nn import IGNORE, Loss
 from regard.tasks import explained
 from regard.tasks.classifying import Classified, Classifying, ClassifySettings
 from regard.tasks.labelling import Labels
-from regard.tasks.reading import Reading
+from regard.tasks.reading import Reading, ReadingRecipe
 from regard.tasks.recipe import LossSettings, Recipe
 from regard.tasks.task import Row, Task
-from regard.text import TokenizerSettings
 
 
 class LabelsSettings(Settings):
@@ -52,10 +51,9 @@ class SharpSettings(LossSettings):
     smoothing: Rate = 0.0
 
 
-class ClassificationRecipe(Recipe):
+class ClassificationRecipe(ReadingRecipe):
     """Data have the fields `text` and `label`; `model` is an encoder by name."""
 
-    tokenizer: TokenizerSettings = TokenizerSettings()
     labels: LabelsSettings = LabelsSettings()
     head: HeadSettings = HeadSettings()
     loss: SharpSettings = SharpSettings()
@@ -96,7 +94,7 @@ class ClassificationTask(Task):
     def learn(cls, recipe: ClassificationRecipe, rows: Iterable[Row], start: Mapping[str, str]) -> "ClassificationTask":
         """The task with the labels of these rows and a tokenizer for them, which are read once for each."""
         labels = Labels.learn((row["label"] for row in rows), recipe.labels.several)
-        return cls(recipe, Reading.learn((row["text"] for row in rows), recipe.tokenizer, recipe.seed, start), labels)
+        return cls(recipe, Reading.learn((row["text"] for row in rows), recipe, start), labels)
 
     @classmethod
     def load(cls, recipe: ClassificationRecipe, files: Mapping[str, str]) -> "ClassificationTask":

@@ -23,16 +23,14 @@ from regard.tasks.continuing import Continuation, Continuing
 from regard.tasks.grouping import GroupSettings
 from regard.tasks.measuring import Measuring
 from regard.tasks.prompting import TEXT, ContinueSettings, WritingSettings
-from regard.tasks.reading import Reading
-from regard.tasks.recipe import LossSettings, Recipe
+from regard.tasks.reading import Reading, ReadingRecipe
+from regard.tasks.recipe import LossSettings
 from regard.tasks.task import Result, Row, Task
-from regard.text import TokenizerSettings
 
 
-class LanguageRecipe(Recipe):
+class LanguageRecipe(ReadingRecipe):
     """Data have the field `text`: lines, documents, or one long text."""
 
-    tokenizer: TokenizerSettings = TokenizerSettings()
     blocks: BlockSettings = BlockSettings()
     # A probability that is smoothed is not the one that is measured.
     loss: LossSettings = LossSettings(smoothing=0.0)
@@ -61,7 +59,7 @@ class LanguageTask(Task):
     @classmethod
     def learn(cls, recipe: LanguageRecipe, rows: Iterable[Row], start: Mapping[str, str]) -> "LanguageTask":
         texts = (row[TEXT] for row in rows)
-        return cls(recipe, Reading.learn(texts, recipe.tokenizer, recipe.seed, start))
+        return cls(recipe, Reading.learn(texts, recipe, start))
 
     @classmethod
     def load(cls, recipe: LanguageRecipe, files: Mapping[str, str]) -> "LanguageTask":

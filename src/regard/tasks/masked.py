@@ -24,18 +24,16 @@ from regard.tasks import explained_reading
 from regard.tasks.filling import Filled, Filling, FillSettings
 from regard.tasks.grouping import blocks, in_groups
 from regard.tasks.masking import MARK, Masking, MaskingSettings, stretches
-from regard.tasks.reading import Reading, rectangle
-from regard.tasks.recipe import LossSettings, Recipe
+from regard.tasks.reading import Reading, ReadingRecipe, rectangle
+from regard.tasks.recipe import LossSettings
 from regard.tasks.task import Result, Row, Task
-from regard.text import TokenizerSettings
 
 TEXT = "text"
 
 
-class MaskedRecipe(Recipe):
+class MaskedRecipe(ReadingRecipe):
     """Data have the field `text`; `model` is an encoder by name."""
 
-    tokenizer: TokenizerSettings = TokenizerSettings()
     head: MaskedLanguageSettings = MaskedLanguageSettings()
     masking: MaskingSettings = MaskingSettings()
     loss: LossSettings = LossSettings(smoothing=0.0)
@@ -90,8 +88,8 @@ class MaskedTask(Task):
     @classmethod
     def learn(cls, recipe: MaskedRecipe, rows: Iterable[Row], start: Mapping[str, str]) -> "MaskedTask":
         extra = tuple(dict.fromkeys((*recipe.tokenizer.extra, MARK)))
-        settings = recipe.tokenizer.model_copy(update={"extra": extra})
-        return cls(recipe, Reading.learn((row[TEXT] for row in rows), settings, recipe.seed, start))
+        marked = recipe.model_copy(update={"tokenizer": recipe.tokenizer.model_copy(update={"extra": extra})})
+        return cls(recipe, Reading.learn((row[TEXT] for row in rows), marked, start))
 
     @classmethod
     def load(cls, recipe: MaskedRecipe, files: Mapping[str, str]) -> "MaskedTask":

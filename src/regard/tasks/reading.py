@@ -3,19 +3,25 @@
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from itertools import chain
+from pathlib import Path
+from typing import Literal, Self
 
 import torch
 from jaxtyping import Bool, Int
-from pydantic import NonNegativeInt, PositiveInt
+from pydantic import NonNegativeInt, PositiveInt, model_validator
 from torch import Tensor
 
 from regard.errors import DataError
 from regard.tasks.grouping import GroupSettings
+from regard.tasks.recipe import Recipe
 from regard.text import Tokenizer, TokenizerSettings, Tokenizing, restored
+from regard.text.vectors import first_words
 
 FILE = "tokenizer.json"
 Long = Literal["window", "head", "tail", "refuse"]
+# The tokenizers whose pieces are the words of a file of vectors.
+BY_WORDS = "words", "spaced"
 
 
 class LongSettings(GroupSettings):
@@ -28,6 +34,26 @@ class LongSettings(GroupSettings):
     overlap: NonNegativeInt = 32
 
 
+class ReadingRecipe(Recipe):
+    """A recipe of a task with one tokenizer."""
+
+    tokenizer: TokenizerSettings = TokenizerSettings()
+    # So many words of the file of vectors, from its first, are known besides those of training.
+    lexicon: NonNegativeInt = 0
+
+    @model_validator(mode="after")
+    def _words_of_vectors(self) -> Self:
+        kind = self.tokenizer.kind
+        if self.lexicon and self.vectors is None:
+            raise ValueError(f"lexicon = {self.lexicon} asks for words of a file of vectors; give vectors.path.")
+        if self.lexicon and kind not in BY_WORDS:
+            raise ValueError(
+                f"lexicon = {self.lexicon} makes words known, and tokenizer.kind = {kind!r} reads pieces of them. Set "
+                f"tokenizer.kind to one of {', '.join(BY_WORDS)}, or leave lexicon out."
+            )
+        return self
+
+
 @dataclass(frozen=True)
 class Reading:
     """The tokenizer of a task that reads."""
@@ -35,9 +61,11 @@ class Reading:
     tokenizer: Tokenizing
 
     @classmethod
-    def learn(cls, texts: Iterable[str], settings: TokenizerSettings, seed: int, start: Mapping[str, str]) -> "Reading":
-        """A tokenizer for these texts, or that of the model to go on from."""
-        return cls.load(start) if start else cls(Tokenizer.learn(settings, texts, seed))
+    def learn(cls, texts: Iterable[str], recipe: ReadingRecipe, start: Mapping[str, str]) -> "Reading":
+        """A tokenizer for these texts and the words of the lexicon, or that of the model to go on from."""
+        if start:
+            return cls.load(start)
+        return cls(Tokenizer.learn(recipe.tokenizer, chain(texts, _lexicon(recipe)), recipe.seed))
 
     @classmethod
     def load(cls, files: Mapping[str, str]) -> "Reading":
@@ -107,3 +135,11 @@ def rectangle(
     pieces = torch.tensor([[*row, *[padding] * (longest - len(row))] for row in rows], dtype=torch.long)
     real = torch.arange(longest) < torch.tensor([[len(row)] for row in rows])
     return pieces.to(device), real.to(device)
+
+
+def _lexicon(recipe: ReadingRecipe) -> Iterable[str]:
+    """The words of the lexicon, each as often as makes it known."""
+    if recipe.vectors is None or not recipe.lexicon:
+        return ()
+    words = first_words(Path(recipe.data.root) / recipe.vectors.path, recipe.lexicon)
+    return (" ".join([word] * recipe.tokenizer.least) for word in words)

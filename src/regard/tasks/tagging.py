@@ -4,12 +4,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int
-from pydantic import NonNegativeInt, PositiveInt
+from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from regard.config import Part, Rate, Settings
@@ -22,7 +21,7 @@ from regard.nn.characters import CharactersSettings
 from regard.tasks import explained
 from regard.tasks.classification import least, readable
 from regard.tasks.marking import Marking, MarkingRecipe
-from regard.tasks.reading import LongSettings, Reading
+from regard.tasks.reading import LongSettings, Reading, ReadingRecipe
 from regard.tasks.recipe import LossSettings
 from regard.tasks.tag_schemes import Scheme, inventory, moves, split, taggings, to_iob2, written
 from regard.tasks.tagging_reading import ENDLESS, Sentences, WordReading, Words, rectangle
@@ -33,7 +32,6 @@ from regard.tasks.tagging_windows import overlapping
 from regard.tasks.tagging_words import LOOKS, Letters, counted
 from regard.tasks.task import Row
 from regard.text import TokenizerSettings
-from regard.text.vectors import first_words
 
 FILE = "tags.json"
 # More pieces than a word of the characters that are read can have.
@@ -63,13 +61,11 @@ class HeadSettings(Settings):
         )
 
 
-class TaggingRecipe(MarkingRecipe):
+class TaggingRecipe(MarkingRecipe, ReadingRecipe):
     """A text by its words and their letters; `model` is an encoder."""
 
     tokenizer: TokenizerSettings = TokenizerSettings(kind="spaced", size=30_000, lower=True, least=2)
     head: HeadSettings = HeadSettings()
-    # So many words of the file of vectors, from its first, are known besides those of training.
-    lexicon: NonNegativeInt = 0
     loss: LossSettings = LossSettings(smoothing=0.0)
     metrics: tuple[Part, ...] = (Part(name="entity_f1"), Part(name="entity_precision"), Part(name="entity_recall"))
     predict: LongSettings = LongSettings()
@@ -101,14 +97,12 @@ class TaggingTask(Marking):
         read_encoder(recipe.model.name, recipe.model.options)
         if recipe.loss.smoothing:
             raise ConfigError(f"loss.smoothing = {recipe.loss.smoothing}: tags are not smoothed; set it to 0.")
-        if recipe.lexicon and recipe.vectors is None:
-            raise ConfigError(f"lexicon = {recipe.lexicon} asks for words of a file of vectors; give vectors.path.")
 
     @classmethod
     def learn(cls, recipe: TaggingRecipe, rows: Iterable[Row], start: Mapping[str, str]) -> "TaggingTask":
         """The task with the words, letters and types of these rows."""
-        texts = _Texts(rows, recipe)
-        reading = Reading.learn(texts, recipe.tokenizer, recipe.seed, start)
+        texts = (" ".join(word.text for word in gold(row, recipe.words).words) for row in rows)
+        reading = Reading.learn(texts, recipe, start)
         found = [gold(row, recipe.words) for row in rows]
         labels = sorted({split(tag)[1] for one in found for tag in one.tags} - {""})
         if not labels:
@@ -216,19 +210,3 @@ class _Encode:
             for start, end in list(overlapping(sentence.sizes, room, 0)) or [(0, 0)]
         ]
         return {**task.words.columns([part for part, _ in parts]), "tags": [tags for _, tags in parts]}
-
-
-@dataclass(frozen=True)
-class _Texts:
-    """What a tokenizer learns from: the words of every row, and those of the lexicon as often as makes them known."""
-
-    rows: Iterable[Row]
-    recipe: TaggingRecipe
-
-    def __iter__(self) -> Iterator[str]:
-        for row in self.rows:
-            yield " ".join(word.text for word in gold(row, self.recipe.words).words)
-        vectors, lexicon = self.recipe.vectors, self.recipe.lexicon
-        if lexicon and vectors is not None:
-            for word in first_words(Path(self.recipe.data.root) / vectors.path, lexicon):
-                yield " ".join([word] * self.recipe.tokenizer.least)
