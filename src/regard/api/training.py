@@ -22,6 +22,7 @@ from regard.api.pipeline import Pipeline
 from regard.api.preparation import Spoken
 from regard.api.spreading import judged
 from regard.api.starts import Start
+from regard.api.watched import check_watched
 from regard.api.written import Written
 from regard.config import make
 from regard.data import Batch, Batches, Position, share
@@ -55,6 +56,8 @@ FREE = (
     "train.sharded",
     "train.timeout",
     "train.recompute",
+    "train.keep_memory",
+    "tensorboard",
     "search",
     "predict",
     "metrics",
@@ -90,6 +93,8 @@ class Training:
         self.device = self.team.device
         self.tell = tell if self.team.leads else lambda _: None
         TASKS[recipe.task].check(recipe)
+        check_watched(recipe)
+        optimizers.check(recipe.optimizer)
         make("schedule", SCHEDULES, recipe.optimizer.schedule, recipe.optimizer.rate, 1)
         self.materials = Materials(recipe)
         # The examples of the batch last taken, for the error that must name them.
