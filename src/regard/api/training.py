@@ -270,6 +270,7 @@ class Training:
             make("schedule", SCHEDULES, chosen.schedule, chosen.rate, self.planned),
             describe=lambda _: f"examples {', '.join(map(str, self.reading[:20]))}",
             team=self.team,
+            data=[store.manifest.checksum for store in self.stores.each],
         )
 
     @property
