@@ -116,6 +116,18 @@ def test_validation_without_a_row_is_named_by_its_files(tmp_path: Path) -> None:
         Training(read(plan, ["tokenizer.size=20"]), tmp_path / "run").steps().__next__()
 
 
+def test_examples_that_are_too_long_are_counted_and_told(tmp_path: Path) -> None:
+    plan = recipe(tmp_path / "data", train={"updates": 1})
+    heard: list[str] = []
+    run = Training(read(plan, ["batches.longest=20"]), tmp_path / "run", tell=heard.append)
+    next(run.steps())
+    kept = run.batches.report().examples
+    assert 0 < kept < len(run.stores.train)
+    left = len(run.stores.train) - kept
+    assert f"batches.longest = 20 leaves out {left:,} of {len(run.stores.train):,} examples of training." in heard
+    assert any(text.endswith("of 20 examples of validation.") for text in heard)
+
+
 def test_an_unknown_test_set_offers_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="Did you mean 'test'"):
         Materials(read(recipe(tmp_path / "data"))).test("tets")

@@ -145,6 +145,21 @@ class Stores:
         """What became of the lines of each corpus, in words."""
         return [str(store.counts) for store in self.each]
 
+    def too_long(self, longest: int | None) -> list[str]:
+        """What no batch will hold because it is longer, in words."""
+        if longest is None:
+            return []
+        tables = {"training": self.train.lengths, "validation": [self.valid.lengths]}
+        found = {
+            name: (sum(int((table.max(1) > longest).sum()) for table in several), sum(map(len, several)))
+            for name, several in tables.items()
+        }
+        return [
+            f"batches.longest = {longest} leaves out {cut:,} of {total:,} examples of {name}."
+            for name, (cut, total) in found.items()
+            if cut
+        ]
+
 
 class Texts:
     """The rows of several corpora one after the other, as often as asked for."""

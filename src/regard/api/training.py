@@ -224,6 +224,8 @@ class Training:
         stores = self.materials.stores(self.folder / "data", task, self.preparing, Spoken(self.tell))
         for told, corpus in zip(stores.counts(), self.materials.train, strict=True):
             self.tell(f"{corpus}: {told}")
+        for told in stores.too_long(self.recipe.batches.longest):
+            self.tell(told)
         return stores
 
     @cached_property
