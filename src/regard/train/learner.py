@@ -67,8 +67,8 @@ class Learner(Generic[B]):
         # Checkpoints of earlier versions do not know their data.
         if self.data and checkpoint.facts.get("data", list(self.data)) != list(self.data):
             raise DataError(
-                f"The training data are not those of the checkpoint of update {checkpoint.update}. Put them back as they "
-                "were to go on, or start a new run with --out."
+                f"The training data are not those of the checkpoint of update {checkpoint.update}. Put them back as "
+                "they were to go on, or start a new run with --out."
             )
         own = named(self.model)
         fill(self.model, all_like(checkpoint.tensors["parameters"], own), "The checkpoint")
