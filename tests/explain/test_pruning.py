@@ -203,6 +203,16 @@ def test_a_model_of_single_heads_has_none_to_remove(tmp_path: Path, rows: list[d
         pruned(translating(tmp_path, heads=1), rows, 1)
 
 
+def test_a_row_that_is_read_in_parts_is_left_out_and_counted(model: Pipeline, rows: list[dict[str, str]]) -> None:
+    short = model.with_settings(f"predict.longest={max(len(row['source']) for row in rows)}")
+    long = {"source": " ".join(row["source"] for row in rows * 9), "target": rows[0]["target"]}
+    found = pruned(short, [long, *rows], 1)
+    assert (found.left_out, found.removed) == (1, pruned(short, rows, 1).removed)
+    assert "parts" in found.reason
+    with pytest.raises(RequestError, match="parts"):
+        pruned(short, [long], 1)
+
+
 def test_no_rows_are_told(model: Pipeline) -> None:
     with pytest.raises(RequestError, match="at least one"):
         pruned(model, [], 1)
