@@ -2,13 +2,17 @@
 
 import copy
 import json
+import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.api import Pipeline, load, read
@@ -17,6 +21,8 @@ from regard.attention import MultiHeadAttention
 from regard.attention.pruning import prune
 from regard.errors import ConfigError, RequestError
 from regard.explain.heads import HeadTable, silenced
+from regard.metrics import METRICS, Metric
+from regard.metrics.metric import References
 from regard.models import Vocabulary, build
 from regard.tasks import TASKS
 from tests.api.toy import book, recipe
@@ -211,6 +217,31 @@ def test_a_row_that_is_read_in_parts_is_left_out_and_counted(model: Pipeline, ro
     assert "parts" in found.reason
     with pytest.raises(RequestError, match="parts"):
         pruned(short, [long], 1)
+
+
+class Slow(Metric):
+    """What takes its time when it is first asked for, as an import does."""
+
+    name = "slow"
+    asked = 0
+
+    def statistics(self, outputs: Sequence[str], references: References) -> Float[np.ndarray, "lines columns"]:
+        time.sleep(0.0 if Slow.asked else 3.0)
+        Slow.asked += 1
+        return np.zeros((len(outputs), 1))
+
+    def value(self, totals: Float[np.ndarray, " columns"]) -> float:
+        return 0.0
+
+    def signature(self, references: References) -> str:
+        return "slow"
+
+
+def test_what_a_metric_imports_is_not_taken_for_the_models_time(
+    model: Pipeline, rows: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(METRICS, "slow", Slow)
+    assert measured(model.with_settings("metrics=['slow']"), rows).lines_a_second > len(rows) / 3
 
 
 def test_no_rows_are_told(model: Pipeline) -> None:
