@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from regard.api import Materials, read
-from regard.errors import ConfigError
+from regard.api import Materials, Training, read
+from regard.errors import ConfigError, DataError
 from tests.api.toy import recipe
 
 
@@ -95,6 +95,37 @@ def test_an_unseen_share_of_training_is_cleaned_of_the_rest(tmp_path: Path) -> N
     unseen = [row.fields["source"] for row in materials.test("unseen")]
     assert 0 < len(unseen) < len(test)
     assert unseen == [source for source in test if source.casefold() not in trained]
+
+
+@pytest.mark.parametrize("path", ["held.tsv", "h?ld*.tsv"])
+def test_training_is_cleaned_of_held_out_files_that_a_pattern_names(tmp_path: Path, path: str) -> None:
+    plan = recipe(tmp_path / "data")
+    sides = [(tmp_path / "data" / f"train.{side}").read_text("utf-8").splitlines() for side in ("en", "de")]
+    (tmp_path / "data" / "held.tsv").write_text(f"{sides[0][3]}\t{sides[1][3]}\n", "utf-8")
+    plan["data"] |= {"cleaning": ["overlap"], "test": {"held": {"path": path, "columns": {"source": 1, "target": 2}}}}
+    (train,) = Materials(read(plan)).train
+    assert sides[0][3] not in {row.fields["source"] for row in train}
+
+
+def test_validation_without_a_row_is_named_by_its_files(tmp_path: Path) -> None:
+    plan = recipe(tmp_path / "data")
+    for side in ("en", "de"):
+        (tmp_path / "data" / f"train.{side}").write_text("Ja.\n", "utf-8")
+    plan["data"]["valid"] = {"share": [0.0, 1e-9]}
+    with pytest.raises(DataError, match=r"train\.en and .*train\.de: no example is left"):
+        Training(read(plan, ["tokenizer.size=20"]), tmp_path / "run").steps().__next__()
+
+
+def test_examples_that_are_too_long_are_counted_and_told(tmp_path: Path) -> None:
+    plan = recipe(tmp_path / "data", train={"updates": 1})
+    heard: list[str] = []
+    run = Training(read(plan, ["batches.longest=20"]), tmp_path / "run", tell=heard.append)
+    next(run.steps())
+    kept = run.batches.report().examples
+    assert 0 < kept < len(run.stores.train)
+    left = len(run.stores.train) - kept
+    assert f"batches.longest = 20 leaves out {left:,} of {len(run.stores.train):,} examples of training." in heard
+    assert any(text.endswith("of 20 examples of validation.") for text in heard)
 
 
 def test_an_unknown_test_set_offers_the_nearest(tmp_path: Path) -> None:

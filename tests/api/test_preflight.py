@@ -139,6 +139,11 @@ def test_a_score_watched_the_wrong_way_round_is_an_error(data: Path, watch: str,
     assert notes.failed != kept
 
 
+def test_a_limit_that_leaves_nothing_to_learn_from_is_an_error(data: Path) -> None:
+    report = preflight(read(recipe(data), ["batches.longest=2"]))
+    assert errors(report) == {"longest"}
+
+
 def test_bad_lines_are_all_counted_and_named(data: Path, tmp_path: Path) -> None:
     lines = (data / "train.en").read_text().splitlines()
     lines[4] = lines[9] = ""

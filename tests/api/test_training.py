@@ -79,8 +79,24 @@ def test_a_run_is_not_resumed_with_other_settings(run: Path) -> None:
         next(iter(Training(read(run, ["optimizer.rate=0.5"]), run, resume=True).steps()))
 
 
+@pytest.mark.parametrize("change", ["train.keep_memory=false", "tensorboard=true"])
+def test_what_does_not_touch_the_parameters_may_change(run: Path, change: str) -> None:
+    before = read(run)
+    Training(before, run, resume=True).check_same(read(run, [change]))
+
+
 def test_a_finished_run_resumed_makes_no_more_updates(run: Path) -> None:
     assert list(Training(read(run), run, resume=True).steps()) == []
+
+
+def test_a_run_does_not_go_on_with_other_data(tmp_path: Path) -> None:
+    plan = recipe(tmp_path / "data", train={"updates": 2, "every": 2})
+    train(plan, tmp_path / "run")
+    for side in ("en", "de"):
+        path = tmp_path / "data" / f"train.{side}"
+        path.write_text("".join(reversed(path.read_text("utf-8").splitlines(keepends=True))), "utf-8")
+    with pytest.raises(DataError, match="training data are not those of the checkpoint of update 2"):
+        train(plan, tmp_path / "run", ["train.updates=4"], resume=True)
 
 
 def test_a_run_may_be_made_longer(tmp_path: Path) -> None:
@@ -106,6 +122,22 @@ def test_every_mistake_in_a_recipe_is_told_by_name(tmp_path: Path) -> None:
         train(plan, tmp_path / "x", ["model.name=transfomer"])
     with pytest.raises(RegardError, match=r"train\.xx"):
         train(plan, tmp_path / "y", ["data.train.files.source=train.xx"])
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("train.watch=bleu", "the higher the better, but train.higher = false"),
+        ("train.watch=chrf", "not measured during training"),
+        ("optimizer.name=moun", "Unknown optimizer 'moun'. Did you mean 'muon'"),
+    ],
+)
+def test_what_would_end_or_spoil_a_run_later_is_told_before_its_data_are_prepared(
+    tmp_path: Path, change: str, told: str
+) -> None:
+    plan = recipe(tmp_path / "data", validation={"metrics": ["bleu"]})
+    with pytest.raises(ConfigError, match=told):
+        Training(read(plan, [change]), tmp_path / "run")
 
 
 def test_fields_that_the_task_does_not_have_are_refused(tmp_path: Path) -> None:

@@ -176,6 +176,15 @@ def test_a_column_that_cannot_decide_is_told_with_the_corpus(tmp_path: Path, val
         list(Corpus(CorpusSettings(**values), root=tmp_path, inside=Share(0.0, 1.0, (by,))))
 
 
+def test_a_column_is_not_named_where_the_first_line_is_a_row(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,title\none,A\n")
+    values = {"path": "a.csv", "columns": {"text": 1}, "share": [0.0, 1.0], "by": "title"}
+    with pytest.raises(ConfigError, match=r"by = 'title': columns are numbered.*header = true"):
+        CorpusSettings.read(values)
+    corpus = Corpus(CorpusSettings.read({**values, "header": True}), root=tmp_path)
+    assert [row.fields for row in corpus] == [{"text": "one"}]
+
+
 def test_one_long_text_is_left_in_pieces_around_what_is_held_out(tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text("0123456789")
     given = CorpusSettings(path=str(tmp_path / "x.txt"), unit="file")

@@ -2,13 +2,17 @@
 
 import copy
 import json
+import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.api import Pipeline, load, read
@@ -17,6 +21,8 @@ from regard.attention import MultiHeadAttention
 from regard.attention.pruning import prune
 from regard.errors import ConfigError, RequestError
 from regard.explain.heads import HeadTable, silenced
+from regard.metrics import METRICS, Metric
+from regard.metrics.metric import References
 from regard.models import Vocabulary, build
 from regard.tasks import TASKS
 from tests.api.toy import book, recipe
@@ -201,6 +207,41 @@ def test_too_many_heads_or_none_are_refused(model: Pipeline, rows: list[dict[str
 def test_a_model_of_single_heads_has_none_to_remove(tmp_path: Path, rows: list[dict[str, str]]) -> None:
     with pytest.raises(RequestError, match="none to remove"):
         pruned(translating(tmp_path, heads=1), rows, 1)
+
+
+def test_a_row_that_is_read_in_parts_is_left_out_and_counted(model: Pipeline, rows: list[dict[str, str]]) -> None:
+    short = model.with_settings(f"predict.longest={max(len(row['source']) for row in rows)}")
+    long = {"source": " ".join(row["source"] for row in rows * 9), "target": rows[0]["target"]}
+    found = pruned(short, [long, *rows], 1)
+    assert (found.left_out, found.removed) == (1, pruned(short, rows, 1).removed)
+    assert "parts" in found.reason
+    with pytest.raises(RequestError, match="parts"):
+        pruned(short, [long], 1)
+
+
+class Slow(Metric):
+    """What takes its time when it is first asked for, as an import does."""
+
+    name = "slow"
+    asked = 0
+
+    def statistics(self, outputs: Sequence[str], references: References) -> Float[np.ndarray, "lines columns"]:
+        time.sleep(0.0 if Slow.asked else 3.0)
+        Slow.asked += 1
+        return np.zeros((len(outputs), 1))
+
+    def value(self, totals: Float[np.ndarray, " columns"]) -> float:
+        return 0.0
+
+    def signature(self, references: References) -> str:
+        return "slow"
+
+
+def test_what_a_metric_imports_is_not_taken_for_the_models_time(
+    model: Pipeline, rows: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(METRICS, "slow", Slow)
+    assert measured(model.with_settings("metrics=['slow']"), rows).lines_a_second > len(rows) / 3
 
 
 def test_no_rows_are_told(model: Pipeline) -> None:

@@ -68,6 +68,11 @@ def test_lines_without_units_cost_nothing_or_everything(name: str, nothing: floa
     assert score_likelihood([Likelihood(1.0, 0, 0, 0)], name).value == math.inf
 
 
+def test_the_signature_states_whether_ends_are_counted() -> None:
+    told = score_likelihood([Likelihood(1.0, 1, 1, 1, end=False)], "perplexity")
+    assert told.signature == "unit:piece|scale:exp|ends:none|version:regard.1"
+
+
 def test_the_signature_states_the_unit() -> None:
     signatures = {name: score_likelihood([Likelihood(1.0, 1, 1, 1)], name).signature for name in NAMES}
     assert signatures["perplexity"] == "unit:piece|scale:exp|ends:counted|version:regard.1"

@@ -129,6 +129,15 @@ def test_plain_data_give_no_remark_and_one_label_only_does() -> None:
     assert "nothing to tell apart" in learned(alone).remarks(alone, alone)[0]
 
 
+def test_a_list_in_json_is_several_labels_and_no_single_one() -> None:
+    found = Labels.learn(['["a","b"]', '["c"]', "[]", "a|c"], several=True)
+    assert (found.names, found.counts) == (("a", "b", "c"), (2, 1, 2))
+    assert found.encode('["c","a"]') == [0, 2]
+    row = {"text": "x", "label": '["a"]'}
+    assert "set labels.several" in ClassificationTask.fault(row, recipe())
+    assert not ClassificationTask.fault(row, recipe(labels={"several": True}))
+
+
 def test_an_empty_label_is_a_fault_unless_a_text_may_have_several() -> None:
     row = {"text": "x", "label": " "}
     assert ClassificationTask.fault(row, recipe())

@@ -177,6 +177,9 @@ def test_the_loss_is_of_replies_alone_and_reads_as_many_turns_as_asked(name: str
     assert float(sum(one.total for one in alone)) == pytest.approx(float(whole.total), rel=1e-5)
     told = list(task.likelihood(model, rows, asked))
     assert sum(one.nll for one in told) == pytest.approx(float(whole.nll), rel=1e-5)
+    several = [{**row, "reply": f"{row['reply']} || Or that."} for row in rows]
+    split = asked.model_copy(update={"data": asked.data.model_copy(update={"references": " || "})})
+    assert list(task.likelihood(model, several, split)) == told
 
 
 def test_a_prompt_is_followed_by_its_reply_and_nothing_within_it_counts(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from regard.api import Training, load, read, train
+from regard.api import Materials, Training, load, read, train
+from regard.api.spreading import judged
 from regard.cli.lines import Given, settling
 from regard.data import Batches, Corpus, CorpusSettings, prepare
 from regard.errors import ConfigError, RequestError
@@ -26,6 +27,7 @@ from regard.tasks import measuring
 from regard.tasks.blocks import Blocks, BlockSettings, cut
 from regard.tasks.continuing import Continuation
 from regard.tasks.language import LanguageRecipe, LanguageTask
+from regard.train.distributed import Team
 from tests.cli.toy import regard
 from tests.text.foreign_toys import foreign
 
@@ -440,6 +442,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("language")
     train(plan(folder), folder / "run")
     return folder / "run"
+
+
+def test_rows_that_are_one_text_are_as_likely_to_each_of_several_processes(run: Path) -> None:
+    model = load(run)
+    rows = [row.fields for row in Materials(model.recipe).valid]
+    (part,) = [one for one in model.recipe.metrics if one.name == "perplexity"]
+    alone, one_of_two = (judged(model, rows, [part], team).scores for team in (Team(), Team(rank=1, size=2)))
+    assert alone == one_of_two
 
 
 def test_a_run_learns_and_its_bundle_goes_on_with_texts(run: Path) -> None:

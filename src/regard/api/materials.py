@@ -1,5 +1,6 @@
 """The texts a recipe names, as corpora and as prepared stores."""
 
+import glob
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -130,6 +131,9 @@ class First:
     def fingerprint(self, summing: Callable[[FilePath], str] = checksum) -> str:
         return f"{self.corpus.fingerprint(summing)} {self.separator}"
 
+    def __str__(self) -> str:
+        return str(self.corpus)
+
 
 class Stores:
     """Prepared examples: each corpus of training, all of them as one, and validation."""
@@ -140,6 +144,21 @@ class Stores:
     def counts(self) -> list[str]:
         """What became of the lines of each corpus, in words."""
         return [str(store.counts) for store in self.each]
+
+    def too_long(self, longest: int | None) -> list[str]:
+        """What no batch will hold because it is longer, in words."""
+        if longest is None:
+            return []
+        tables = {"training": self.train.lengths, "validation": [self.valid.lengths]}
+        found = {
+            name: (sum(int((table.max(1) > longest).sum()) for table in several), sum(map(len, several)))
+            for name, several in tables.items()
+        }
+        return [
+            f"batches.longest = {longest} leaves out {cut:,} of {total:,} examples of {name}."
+            for name, (cut, total) in found.items()
+            if cut
+        ]
 
 
 class Texts:
@@ -163,7 +182,8 @@ def _there(settings: CorpusSettings, root: str) -> bool:
     """Whether the files of a held-out corpus are at hand; a test set may come later."""
     if settings.dataset is not None:
         return True
-    return all((Path(root) / path).exists() for path in (settings.files.values() or [str(settings.path)]))
+    paths = [str(Path(root) / path) for path in (settings.files.values() or [str(settings.path)])]
+    return all(Path(path).exists() or glob.glob(path, recursive=True) for path in paths)
 
 
 def _check_fields(settings: CorpusSettings, task: Any) -> None:

@@ -11,6 +11,7 @@ from regard.api.explaining import subject
 from regard.attention import MultiHeadAttention
 from regard.attention.pruning import prune
 from regard.errors import RequestError
+from regard.explain import Subject
 from regard.explain.heads import Head, HeadTable, by_ablation, by_gradient
 from regard.models import MODELS
 from regard.nn.parameters import fill, named
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 By = Literal["gradient", "ablation"]
 WAYS = {"gradient": by_gradient, "ablation": by_ablation}
+NONE = "This model has no attention of several heads, so there is none to remove."
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,9 @@ class Pruned:
     pipeline: "Pipeline"
     removed: tuple[Head, ...]
     importance: HeadTable
+    # Rows that tell nothing of heads, and why the first of them does not.
+    left_out: int = 0
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -46,16 +51,17 @@ class Measured:
 
 def pruned(pipeline: "Pipeline", rows: Sequence[Mapping[str, str]], count: int, by: By = "gradient") -> Pruned:
     """The model without the `count` heads that matter least for these rows; each attention keeps at least one."""
-    table = importance(pipeline, rows, by)
+    if all(attention.heads == 1 for attention in _attentions(pipeline).values()):
+        raise RequestError(NONE)
+    subjects, refused = _subjects(pipeline, rows)
+    table = WAYS[by](subjects)
     removed = least(pipeline, table, count)
-    return Pruned(without(pipeline, removed), removed, table)
+    return Pruned(without(pipeline, removed), removed, table, len(refused), refused[0] if refused else "")
 
 
 def importance(pipeline: "Pipeline", rows: Sequence[Mapping[str, str]], by: By = "gradient") -> HeadTable:
     """What every head is worth for what should come of these rows, or where that is no text, for what comes of them."""
-    wanted = [_wanted(pipeline, row) for row in rows]
-    asked = zip((pipeline.asked(row) for row in rows), wanted, strict=True)
-    return WAYS[by]([subject(pipeline, row, target) for row, target in asked if any(map(str.strip, row.values()))])
+    return WAYS[by](_subjects(pipeline, rows)[0])
 
 
 def least(pipeline: "Pipeline", table: HeadTable, count: int) -> tuple[Head, ...]:
@@ -67,7 +73,7 @@ def least(pipeline: "Pipeline", table: HeadTable, count: int) -> tuple[Head, ...
             f"{count} heads cannot be removed: there are {len(table.heads)} in {len(room)} attentions, each of which "
             f"keeps one, so ask for 1 to {most}."
             if most
-            else "This model has no attention of several heads, so there is none to remove."
+            else NONE
         )
     found: list[Head] = []
     for head, _ in sorted(table.column(table.columns[0]).items(), key=lambda entry: entry[1]):
@@ -95,11 +101,28 @@ def without(pipeline: "Pipeline", heads: Iterable[Head]) -> "Pipeline":
 
 def measured(pipeline: "Pipeline", rows: Sequence[Mapping[str, str]]) -> Measured:
     """Scores and speed on rows that say what should come of them; the first few go unmeasured, to warm up."""
-    pipeline.predict([pipeline.asked(row) for row in rows[:4]])
+    # Scored too: what a metric imports would be taken for the model's time.
+    pipeline.judged(rows[:4], pipeline.recipe.metrics)
     began = time.perf_counter()
     found: Evaluation = pipeline.judged(rows, pipeline.recipe.metrics)
     seconds = time.perf_counter() - began
     return Measured(found.plain(), len(rows) / seconds, sum(one.numel() for one in named(pipeline.model).values()))
+
+
+def _subjects(pipeline: "Pipeline", rows: Sequence[Mapping[str, str]]) -> tuple[list[Subject], list[str]]:
+    """What is to be explained, and why the other rows cannot be: one that is read in parts must not cost the rest."""
+    found: list[Subject] = []
+    refused: list[RequestError] = []
+    for row in rows:
+        asked = pipeline.asked(row)
+        try:
+            if any(map(str.strip, asked.values())):
+                found.append(subject(pipeline, asked, _wanted(pipeline, row)))
+        except RequestError as error:
+            refused.append(error)
+    if refused and not found:
+        raise refused[0]
+    return found, list(map(str, refused))
 
 
 def _wanted(pipeline: "Pipeline", row: Mapping[str, str]) -> str | None:

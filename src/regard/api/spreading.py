@@ -15,7 +15,7 @@ def judged(pipeline: Pipeline, rows: Sequence[Mapping[str, str]], metrics: Seque
         return pipeline.judged(rows, metrics)
     kinds = {metric(part).of for part in metrics} or {"texts"}
     texts = team.whole(_texts(pipeline, team.own(rows))) if "texts" in kinds else []
-    told = team.whole(_told(pipeline, team.own(rows))) if "likelihood" in kinds else []
+    told = _told(pipeline, rows, team) if "likelihood" in kinds else []
     found = Evaluation({}, [], texts, [Likelihood(**one) for one in told], {})
     references = [pipeline.references(row) for row in rows]
     return replace(found, scores={str(part): found.score(part, references) for part in metrics})
@@ -25,5 +25,9 @@ def _texts(pipeline: Pipeline, rows: Sequence[Mapping[str, str]]) -> list[str]:
     return [pipeline.task.compared(result) for result in pipeline.predict(map(pipeline.asked, rows))]
 
 
-def _told(pipeline: Pipeline, rows: Sequence[Mapping[str, str]]) -> list[dict[str, float]]:
-    return [asdict(one) for one in pipeline.task.likelihood(pipeline.model, rows, pipeline.recipe)]
+def _told(pipeline: Pipeline, rows: Sequence[Mapping[str, str]], team: Team) -> list[dict[str, float]]:
+    """How likely each row is; rows that are one text are read in their order, by every process all of them."""
+    apart = pipeline.task.apart
+    own = team.own(rows) if apart else rows
+    found = [asdict(one) for one in pipeline.task.likelihood(pipeline.model, own, pipeline.recipe)]
+    return team.whole(found) if apart else found

@@ -22,6 +22,7 @@ from regard.api.pipeline import Pipeline
 from regard.api.preparation import Spoken
 from regard.api.spreading import judged
 from regard.api.starts import Start
+from regard.api.watched import check_watched
 from regard.api.written import Written
 from regard.config import make
 from regard.data import Batch, Batches, Position, share
@@ -55,6 +56,8 @@ FREE = (
     "train.sharded",
     "train.timeout",
     "train.recompute",
+    "train.keep_memory",
+    "tensorboard",
     "search",
     "predict",
     "metrics",
@@ -90,6 +93,8 @@ class Training:
         self.device = self.team.device
         self.tell = tell if self.team.leads else lambda _: None
         TASKS[recipe.task].check(recipe)
+        check_watched(recipe)
+        optimizers.check(recipe.optimizer)
         make("schedule", SCHEDULES, recipe.optimizer.schedule, recipe.optimizer.rate, 1)
         self.materials = Materials(recipe)
         # The examples of the batch last taken, for the error that must name them.
@@ -219,6 +224,8 @@ class Training:
         stores = self.materials.stores(self.folder / "data", task, self.preparing, Spoken(self.tell))
         for told, corpus in zip(stores.counts(), self.materials.train, strict=True):
             self.tell(f"{corpus}: {told}")
+        for told in stores.too_long(self.recipe.batches.longest):
+            self.tell(told)
         return stores
 
     @cached_property
@@ -265,6 +272,7 @@ class Training:
             make("schedule", SCHEDULES, chosen.schedule, chosen.rate, self.planned),
             describe=lambda _: f"examples {', '.join(map(str, self.reading[:20]))}",
             team=self.team,
+            data=[store.manifest.checksum for store in self.stores.each],
         )
 
     @property

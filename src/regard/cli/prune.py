@@ -69,6 +69,8 @@ def prune(
         removed = [str(head) for head in found.removed]
         printed({"data": name, "removed": removed, "before": before.plain(), "after": after.plain()})
         return
+    if found.left_out:
+        say(f"{found.left_out:,} lines tell nothing of heads and were left out; the first: {found.reason}")
     typer.echo(f"Removed: {'; '.join(map(str, found.removed))}")
     _shown(name, len(rows), before, after)
     say(f"The smaller bundle is in {shown(out)}.")

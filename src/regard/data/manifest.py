@@ -59,6 +59,11 @@ class Manifest(Settings):
             raise ValueError("the sizes of the files do not agree with the counts")
         return self
 
+    @property
+    def checksum(self) -> str:
+        """A SHA-256 of the examples, whatever they were made from."""
+        return _digest({name: record.sha256 for name, record in self.files.items()})
+
     @classmethod
     def load(cls, folder: Path) -> "Manifest":
         """The manifest of a store, or one sentence on why the folder is none."""

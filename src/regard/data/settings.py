@@ -172,6 +172,8 @@ def undecided(settings: CorpusSettings, column: Column) -> str:
         return ""
     if settings.files or settings.dataset or settings.kind == "text":
         return f"the fields are {', '.join(settings.fields)}"
+    if settings.kind in ("tsv", "csv") and isinstance(column, str) and not settings.headed:
+        return "columns are numbered, so the first line is no header; number this one too, or set header = true"
     return misplaced(settings.kind, column)
 
 

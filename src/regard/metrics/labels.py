@@ -1,5 +1,9 @@
-"""Shares of right labels. A line is one label, or several separated by `|` and compared as a set; empty, it is none."""
+"""Shares of right labels. A line is one label, or several separated by `|` and compared as a set; empty, it is none.
 
+A list of texts in JSON, as a row of JSON lines may have, is several too.
+"""
+
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,8 +22,22 @@ def labels(text: str) -> Labels:
 
     >>> sorted(labels("sport | news|sport"))
     ['news', 'sport']
+    >>> sorted(labels('["sport","news"]')), sorted(labels("[]"))
+    (['news', 'sport'], [])
     """
-    return frozenset(filter(None, map(str.strip, text.split("|"))))
+    found = listed(text)
+    return frozenset(filter(None, map(str.strip, text.split("|") if found is None else found)))
+
+
+def listed(text: str) -> list[str] | None:
+    """The texts of a list in JSON, or None where that is not what stands there."""
+    if not text.lstrip().startswith("["):
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, list) and all(isinstance(label, str) for label in found) else None
 
 
 def nearest(said: Labels, allowed: Sequence[str]) -> Labels:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -17,13 +18,14 @@ Unit = Literal["piece", "word", "character"]
 class Likelihood:
     """What the model makes of one line: -log p in nats of all of it, and how many units that is.
 
-    The end of the line has been predicted too: it is in `nll`, and counts as one piece, one word and one character.
+    Where its `end` has been predicted too, that is in `nll` and counts as one piece, one word and one character.
     """
 
     nll: float
     pieces: int
     words: int
     characters: int
+    end: bool = True
 
 
 class PerUnit(Metric):
@@ -33,6 +35,14 @@ class PerUnit(Metric):
     of = "likelihood"
     unit: ClassVar[Unit]
     scale: ClassVar[str] = "nats"
+    # Whether the end of a line is among the units.
+    ends: bool = True
+
+    def of_lines(self, lines: Sequence[Likelihood]) -> "PerUnit":
+        """The same metric, signed as these lines were counted."""
+        found = copy(self)
+        found.ends = all(line.end for line in lines)
+        return found
 
     def units(self, line: Likelihood) -> int:
         return {"piece": line.pieces, "word": line.words, "character": line.characters}[self.unit]
@@ -48,7 +58,7 @@ class PerUnit(Metric):
         return nats
 
     def signature(self, references: References) -> str:
-        return stated(unit=self.unit, scale=self.scale, ends="counted", version="regard.1")
+        return stated(unit=self.unit, scale=self.scale, ends="counted" if self.ends else "none", version="regard.1")
 
 
 class Perplexity(PerUnit):

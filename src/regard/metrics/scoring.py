@@ -13,7 +13,14 @@ from regard.metrics.diversity import Distinct1, Distinct2
 from regard.metrics.edits import CharacterError, Exact, LineError, PhonemeError, WordError
 from regard.metrics.entities import EntityF1, EntityPrecision, EntityRecall
 from regard.metrics.labels import Accuracy, MacroF1, MicroF1
-from regard.metrics.likelihood import BitsPerCharacter, Likelihood, NatsPerCharacter, Perplexity, WordPerplexity
+from regard.metrics.likelihood import (
+    BitsPerCharacter,
+    Likelihood,
+    NatsPerCharacter,
+    Perplexity,
+    PerUnit,
+    WordPerplexity,
+)
 from regard.metrics.metric import Given, Metric, References, Score, paired
 from regard.metrics.summaries import Rouge1, Rouge2, RougeL, RougeLsum
 from regard.metrics.translation import Bleu, BleuLower, Chrf, Ter
@@ -80,7 +87,8 @@ def measuring(choice: Choice, outputs: Sequence[str] | Sequence[Likelihood]) -> 
         raise ConfigError(
             f"{measure.name} is of {names[measure.of]}, and {names[given]} were given; for these there is {known}."
         )
-    return measure
+    lines = [line for line in outputs if isinstance(line, Likelihood)]
+    return measure.of_lines(lines) if isinstance(measure, PerUnit) else measure
 
 
 def score(outputs: Sequence[str], references: Given, choice: Choice = "bleu") -> Score:

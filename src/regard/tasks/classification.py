@@ -17,6 +17,7 @@ from regard.data import Encoding, collate
 from regard.errors import ConfigError
 from regard.explain import Subject
 from regard.metrics import Confusion, confusion, metric
+from regard.metrics.labels import listed
 from regard.models import encoder
 from regard.models.build import read_encoder
 from regard.models.heads import PoolingSettings
@@ -31,8 +32,8 @@ from regard.tasks.task import Row, Task
 
 
 class LabelsSettings(Settings):
-    """With `several` a text has any number of labels, separated by `|`; a corpus where it may be none needs
-    blank = "keep"."""
+    """With `several` a text has any number of labels, separated by `|` or as a list in JSON; a corpus where it may be
+    none needs blank = "keep", unless that is an empty list."""
 
     several: bool = False
 
@@ -106,7 +107,11 @@ class ClassificationTask(Task):
 
     @classmethod
     def fault(cls, row: Row, recipe: ClassificationRecipe) -> str:
-        return "" if recipe.labels.several or row["label"].strip() else "the label is empty"
+        if recipe.labels.several:
+            return ""
+        if listed(row["label"]) is not None:
+            return "the label is a list; set labels.several = true"
+        return "" if row["label"].strip() else "the label is empty"
 
     def remarks(self, train: Iterable[Row], held_out: Iterable[Row]) -> list[str]:
         train = list(train)

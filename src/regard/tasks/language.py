@@ -109,6 +109,10 @@ class LanguageTask(Task):
     def continuing(self, model: nn.Module, recipe: LanguageRecipe) -> Continuing:
         return Continuing(self.reading.tokenizer, model, recipe.search, recipe.predict)
 
+    @property
+    def apart(self) -> bool:
+        return self.recipe.blocks.within
+
     def likelihood(self, model: nn.Module, rows: Iterable[Row], recipe: LanguageRecipe) -> Iterator[Likelihood]:
         """How likely each row is, after those before it unless blocks stay within rows."""
         window = recipe.blocks.length if recipe.predict.longest is None else max(recipe.predict.longest - 1, 1)

@@ -148,7 +148,7 @@ class MaskedTask(Task):
             done = iter(in_groups(everything, len, recipe.predict, lambda given: self._costs(model, given)))
             for each in parts:
                 costs = [cost for found in islice(done, len(each)) for cost in found]
-                yield Likelihood(sum(costs), len(costs), 0, 0)
+                yield Likelihood(sum(costs), len(costs), 0, 0, end=False)
 
     def _costs(self, model: Any, parts: list[list[int]]) -> list[list[float]]:
         """-log p of the hidden pieces of each stretch."""

@@ -55,7 +55,7 @@ class Measuring:
         ends = len(self.framing.closing)
         for text, wanted in zip(texts, asked, strict=True):
             nll = float(np.sum(next(costs)))
-            yield Likelihood(nll, len(wanted), len(text.split()) + ends, len(text) + ends)
+            yield Likelihood(nll, len(wanted), len(text.split()) + ends, len(text) + ends, bool(ends))
 
     def costs(self, asked: Sequence[Pieces]) -> list[Costs]:
         """-log p of each piece of each row: rows by themselves, or one after the other as one text."""

@@ -96,6 +96,6 @@ class Recipe(Settings):
         if self.optimizer.name == "muon" and self.train.parallel == "fsdp":
             raise ValueError(
                 "optimizer.name = 'muon' turns whole matrices, which with train.parallel = 'fsdp' no process has. Set "
-                "train.parallel = 'ddp', or another optimizer."
+                "train.parallel = 'ddp', or another optimizer"
             )
         return self

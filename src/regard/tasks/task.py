@@ -153,6 +153,11 @@ class Task(Protocol):
         """What an evaluation tells beside its scores, by name: objects with `str()` and `plain()`."""
         return {}
 
+    @property
+    def apart(self) -> bool:
+        """Whether rows have nothing to do with each other: one is as likely after any others."""
+        return True
+
     def likelihood(self, model: nn.Module, rows: Iterable[Row], recipe: Any) -> Iterator[Likelihood]:
         """How likely the model holds what is to be predicted of each row."""
         raise ConfigError(f"The task {recipe.task} has no likelihood to measure; choose metrics of its outputs.")

@@ -158,7 +158,9 @@ class WritingTask(Task):
     def likelihood(self, model: nn.Module, rows: Iterable[Row], recipe: Any) -> Iterator[Likelihood]:
         """How likely the model holds the target of each row, its source read as in training."""
         encode, target = self.encoding({}).encode, self.fields[-1]
-        for block in blocks(rows):
+        # Of several references the first, as the loss has it.
+        first = ({**row, target: self.references(row, recipe)[0]} for row in rows)
+        for block in blocks(first):
             columns = encode({name: [row[name] for row in block] for name in self.fields})
             numbers = zip(*(map(np.array, columns[name]) for name in self.fields), strict=True)
             examples = [dict(zip(self.fields, pair, strict=True)) for pair in numbers]

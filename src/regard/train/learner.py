@@ -1,6 +1,6 @@
 """What learns, and all of its state in one checkpoint."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 import torch
 from torch import Tensor, nn
 
+from regard.errors import DataError
 from regard.nn.lora import folded
 from regard.nn.losses import Loss
 from regard.nn.parameters import fill, named
@@ -35,6 +36,8 @@ class Learner(Generic[B]):
     describe: Callable[[B], str] | None = None
     # Who else makes this run.
     team: Team = ALONE
+    # Checksums of the data: positions in them, and all that was learned so far, mean nothing in others.
+    data: Sequence[str] = ()
     # Made by `fit` where its settings ask for them, or by `restore` where the checkpoint has them.
     scaler: Scaler | None = None
     ema: Ema | None = None
@@ -52,7 +55,7 @@ class Learner(Generic[B]):
             "optimizer": optimizers.tensors(self.optimizer),
             "random": _random(),
         }
-        facts: dict[str, Any] = {"progress": progress.facts()}
+        facts: dict[str, Any] = {"progress": progress.facts(), "data": list(self.data)}
         if self.ema is not None:
             tensors["ema"], facts["ema"] = self.ema.averages, self.ema.count
         if self.scaler is not None:
@@ -61,6 +64,12 @@ class Learner(Generic[B]):
 
     def restore(self, checkpoint: Checkpoint) -> Progress:
         """Put that state back, and go on from there as if nothing had happened."""
+        # Checkpoints of earlier versions do not know their data.
+        if self.data and checkpoint.facts.get("data", list(self.data)) != list(self.data):
+            raise DataError(
+                f"The training data are not those of the checkpoint of update {checkpoint.update}. Put them back as "
+                "they were to go on, or start a new run with --out."
+            )
         own = named(self.model)
         fill(self.model, all_like(checkpoint.tensors["parameters"], own), "The checkpoint")
         optimizers.load(self.optimizer, self._shared_out(checkpoint.tensors["optimizer"]))

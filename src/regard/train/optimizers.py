@@ -44,6 +44,12 @@ class OptimizerSettings(Settings):
     momentum: Rate = 0.95
 
 
+def check(settings: OptimizerSettings) -> None:
+    """Refuse an optimizer nobody knows."""
+    if settings.name not in OPTIMIZERS:
+        raise ConfigError(unknown("optimizer", settings.name, OPTIMIZERS))
+
+
 def build(
     settings: OptimizerSettings, model: nn.Module, factors: Mapping[str, float] | None = None
 ) -> torch.optim.Optimizer:
@@ -51,8 +57,7 @@ def build(
 
     `factors` of the learning rate go by the names of parameters; each group of the optimizer knows its own.
     """
-    if settings.name not in OPTIMIZERS:
-        raise ConfigError(unknown("optimizer", settings.name, OPTIMIZERS))
+    check(settings)
     learning = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
     if not learning:
         raise ConfigError("Nothing in this model learns: every parameter is frozen.")

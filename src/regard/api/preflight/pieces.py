@@ -110,7 +110,7 @@ def look_at_lengths(run: Training, notes: Notes) -> None:
         notes.facts[f"longest_{name}"] = int(column.max())
     if longest is not None:
         cut = int((lengths.max(1) > longest).sum())
-        level: Level = "warning" if cut > 0.01 * len(lengths) else "ok"
+        level: Level = "error" if cut == len(lengths) else "warning" if cut > 0.01 * len(lengths) else "ok"
         told = f"batches.longest = {longest} leaves out {cut:,} of {len(lengths):,} examples"
         notes.add(level, "longest", f"{told}; raise it to keep them." if cut else f"{told}.")
 

@@ -8,9 +8,9 @@ from regard.api import starts
 from regard.api.devices import device
 from regard.api.preflight.report import Notes
 from regard.api.preflight.texts import Texts
+from regard.api.watched import check_watched
 from regard.config import Part, make
 from regard.data import CLEANERS
-from regard.errors import nearest
 from regard.metrics import metric, score
 from regard.tasks import TASKS, Recipe
 from regard.text.patterns import starts_cjk
@@ -39,32 +39,8 @@ def look_at_settings(recipe: Recipe, notes: Notes) -> None:
     for part in (*recipe.metrics, *recipe.validation.metrics):
         with notes.watching("metrics"):
             metric(part)
-    _look_at_watch(recipe, notes)
-
-
-def _look_at_watch(recipe: Recipe, notes: Notes) -> None:
-    """The score that decides which update is best is there, and turned the right way."""
-    watch, higher = recipe.train.watch, recipe.train.higher
-    names = {part.name: part for part in recipe.validation.metrics}
-    if watch != "loss" and watch not in names:
-        known = ", ".join(["loss", *names])
-        notes.add(
-            "error",
-            "watch",
-            f"train.watch = {watch!r} is not measured during training; there are: {known}."
-            f"{nearest(watch, ['loss', *names])} Add it to validation.metrics, or watch another.",
-        )
-        return
     with notes.watching("watch"):
-        better = False if watch == "loss" else metric(names[watch]).higher_is_better
-        if better != higher:
-            kind = "the higher the better" if better else "the lower the better"
-            notes.add(
-                "error",
-                "watch",
-                f"train.watch = {watch!r} is {kind}, but train.higher = {str(higher).lower()}: the worst update would "
-                f"be kept as the best. Set train.higher = {str(better).lower()}.",
-            )
+        check_watched(recipe)
 
 
 def look_at_metrics(recipe: Recipe, texts: Texts, notes: Notes) -> None:
