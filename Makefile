@@ -41,7 +41,7 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 
 test-slow: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow --timeout=3600 $(call none_marked,slow)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow --timeout=3600 --durations=20 $(call none_marked,slow)
 
 soak: $(VENV)/.dev
 	$(BIN)/python -m pytest -m soak --timeout=7200 $(call none_marked,soak)
