@@ -4,8 +4,8 @@
 
 The training file holds sentences and the phrases they consist of, so that a random share of it is easy: what it holds
 was trained on, cut otherwise. Here a seventh of the sentences, picked by a hash of their text, are validation, and
-every phrase of four words or more that stands in one of them is left out of training; shorter ones stand anywhere.
-Settings can be chosen on this, and the dev file be kept for reporting.
+every phrase that stands in one of them and in no other sentence is left out of training, be it a single word: new
+sentences bring new words. Settings can be chosen on this, and the dev file be kept for reporting.
 """
 
 import csv
@@ -46,10 +46,11 @@ def held_out(text: str) -> bool:
 def main() -> None:
     source, out = map(Path, sys.argv[1:])
     found = rows(source / "train.tsv")
-    held = {text for text in sentences(text for text, _ in found) if held_out(text)}
-    known = {span for text in held for span in spans(text) if len(span.split()) >= LEAST}
+    everything = sentences(text for text, _ in found)
+    held = {text for text in everything if held_out(text)}
+    elsewhere = {span for text in everything - held for span in spans(text)}
     parts = {
-        "train": [row for row in found if row[0] not in known],
+        "train": [row for row in found if row[0] in elsewhere],
         "valid": [row for row in found if row[0] in held],
     }
     out.mkdir(parents=True, exist_ok=True)

@@ -38,7 +38,10 @@ class Hoard:
         self.usual = self.usual or held
         if held <= self.most * self.usual:
             return False
-        return bool(ctypes.CDLL(None).malloc_trim(0))
+        given = bool(ctypes.CDLL(None).malloc_trim(0))
+        # What is still held is in use, or pages of prepared data that the system takes back by itself.
+        self.usual = max(self.usual, resident())
+        return given
 
 
 def resident() -> int:
