@@ -107,6 +107,16 @@ def test_training_is_cleaned_of_held_out_files_that_a_pattern_names(tmp_path: Pa
     assert sides[0][3] not in {row.fields["source"] for row in train}
 
 
+def test_each_of_several_references_is_held_out(tmp_path: Path) -> None:
+    plan = recipe(tmp_path / "data")
+    plan["data"] |= {"references": " | ", "cleaning": ["overlap"]}
+    taught = (tmp_path / "data" / "train.de").read_text("utf-8").splitlines()[3]
+    valid = tmp_path / "data" / "valid.de"
+    valid.write_text("".join(f"{line} | {taught}\n" for line in valid.read_text("utf-8").splitlines()), "utf-8")
+    (train,) = Materials(read(plan)).train
+    assert taught not in {row.fields["target"] for row in train}
+
+
 def test_validation_without_a_row_is_named_by_its_files(tmp_path: Path) -> None:
     plan = recipe(tmp_path / "data")
     for side in ("en", "de"):

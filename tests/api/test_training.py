@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from regard.api import Training, load, read, train
+from regard.api import Materials, Training, load, read, train
 from regard.errors import ConfigError, DataError, RegardError
 from regard.nn.parameters import named
 from tests.api.toy import RECURRENT, recipe
@@ -197,6 +197,20 @@ def test_a_recurrent_model_takes_the_same_walk(tmp_path: Path) -> None:
     model = train(plan, tmp_path / "run")
     [result] = model.with_settings("predict.alignment=true").predict(["He reads a book."])
     assert result.plain()["links"] is not None
+
+
+def test_a_model_of_several_languages_is_judged_in_those_of_each_corpus(tmp_path: Path) -> None:
+    plan = recipe(tmp_path / "data", train={"updates": 2, "every": 2}, validation={"metrics": ["bleu"]})
+    sides = {"de": plan["data"]["train"], "en": {"files": {"source": "train.de", "target": "train.en"}}}
+    plan["data"]["train"] = [{**side, "languages": {"target": name}} for name, side in sides.items()]
+    plan["data"]["valid"]["languages"] = {"target": "de"}
+    plan["data"]["test"]["back"] = {"files": {"source": "test.de", "target": "test.en"}, "languages": {"target": "en"}}
+    made = train(plan, tmp_path / "run")
+    assert made.recipe.predict.language == "de"
+    load(tmp_path / "run", verify=True)
+    corpus = Materials(made.recipe).test("back")
+    wanted = made.with_settings("predict.language=en").predict(row.fields["source"] for row in corpus)
+    assert made.evaluate(corpus).texts == [one.text for one in wanted]
 
 
 def test_a_held_out_set_without_lines_is_an_error(tmp_path: Path) -> None:

@@ -38,13 +38,15 @@ class Materials:
             _check_fields(corpus, task)
         self.held_out = [self.corpus(one) for one in held if not one.of_training and _there(one, data.root)]
         shares = [one.part for one in held if one.of_training and one.part]
-        cleaned_of = self.held_out if data.cleaning else ()
+        cleaned_of = self.held_out if data.cleaning else []
+        # Where a line has several references, each of them is held out.
+        cleaned = [Each(one, task.fields[-1], data.references) for one in cleaned_of] if data.references else cleaned_of
         self.train = [
             Corpus(
                 local(one, data.root),
                 data.policy,
                 comparing(data.cleaning, _compared(task)),
-                cleaned_of,
+                cleaned,
                 data.root,
                 outside=shares,
                 fault=self.fault,
@@ -133,6 +135,15 @@ class First:
 
     def __str__(self) -> str:
         return str(self.corpus)
+
+
+class Each(First):
+    """The rows of a corpus, one with each of several references."""
+
+    def __iter__(self) -> Iterator[Row]:
+        for row in self.corpus:
+            for text in row.fields[self.field].split(self.separator):
+                yield Row(row.place, row.fields | {self.field: text})
 
 
 class Stores:

@@ -188,7 +188,11 @@ class Pipeline:
         rows = [row.fields for row in corpus]
         if not rows:
             raise DataError(f"{corpus}: there is no line to evaluate on.")
-        return self.judged(rows, self.recipe.metrics if metrics is None else metrics)
+        return self.speaking(corpus).judged(rows, self.recipe.metrics if metrics is None else metrics)
+
+    def speaking(self, corpus: Corpus) -> "Pipeline":
+        """The same model, asked in the languages of a corpus, where it knows several."""
+        return replace(self, recipe=self.task.spoken(self.recipe, corpus.settings.languages))
 
     def judged(self, rows: Sequence[Mapping[str, str]], metrics: Sequence[Part]) -> Evaluation:
         """Scores of rows that have what is to be predicted."""

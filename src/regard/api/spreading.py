@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from typing import Any
 
 from regard.api.pipeline import Evaluation, Pipeline
 from regard.config import Part
@@ -25,7 +26,7 @@ def _texts(pipeline: Pipeline, rows: Sequence[Mapping[str, str]]) -> list[str]:
     return [pipeline.task.compared(result) for result in pipeline.predict(map(pipeline.asked, rows))]
 
 
-def _told(pipeline: Pipeline, rows: Sequence[Mapping[str, str]], team: Team) -> list[dict[str, float]]:
+def _told(pipeline: Pipeline, rows: Sequence[Mapping[str, str]], team: Team) -> list[dict[str, Any]]:
     """How likely each row is; rows that are one text are read in their order, by every process all of them."""
     apart = pipeline.task.apart
     own = team.own(rows) if apart else rows

@@ -142,7 +142,7 @@ class Training:
         task = TASKS[recipe.task].load(recipe, self.task.files())
         recipe = task.tuned(self.model.eval(), rows, recipe)
         made = Pipeline(recipe, task, self.model.eval(), self.facts(), {})
-        scores = judged(made, rows, self.recipe.metrics, self.team).plain()
+        scores = judged(made.speaking(self.materials.valid), rows, self.recipe.metrics, self.team).plain()
         made = Pipeline(made.recipe, made.task, made.model, made.facts, {"valid": scores})
         return self.saved(made, rows) if self.team.leads else made
 
@@ -331,7 +331,8 @@ class Training:
             return {}
         recipe = self.recipe.model_copy(update={"search": asked.search})
         rows = [row.fields for row in self.materials.valid][: asked.lines]
-        found = judged(Pipeline(recipe, self.task, self.model, {}, {}), rows, asked.metrics, self.team)
+        made = Pipeline(recipe, self.task, self.model, {}, {}).speaking(self.materials.valid)
+        found = judged(made, rows, asked.metrics, self.team)
         return {part.name: found.scores[str(part)].value for part in asked.metrics}
 
     @property

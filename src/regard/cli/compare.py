@@ -56,7 +56,7 @@ def compare(
     for name, corpus in corpora(first, data or []).items():
         rows = [row.fields for row in corpus]
         with waiting(f"Both on {name}"):
-            judged = [one.judged(rows, first.recipe.metrics) for one in (first, second)]
+            judged = [one.speaking(corpus).judged(rows, first.recipe.metrics) for one in (first, second)]
         references = [first.references(row) for row in rows]
         if not as_json:
             typer.echo(f"{name}: {len(rows):,} lines")

@@ -33,7 +33,8 @@ def _settings(pipeline: Pipeline, data: Sequence[str]) -> CorpusSettings:
     fields, trained = form or pipeline.task.fields, pipeline.recipe.data.train[:1]
     alike = trained and form in (None, trained[0].fields)
     if len(data) == 1 and alike and trained[0].path and suffix(trained[0].path) == suffix(data[0]):
-        return trained[0].model_copy(update={"path": data[0], "share": None, "by": ()})
+        # It may be in another language than that corpus; `predict.language` says.
+        return trained[0].model_copy(update={"path": data[0], "share": None, "by": (), "languages": {}})
     if len(data) == len(fields):
         return CorpusSettings.read({"files": dict(zip(fields, data, strict=True))})
     if len(data) > 1:

@@ -61,9 +61,9 @@ def prune(
     name, corpus = next(iter(corpora(pipeline, data).items())) if data else ("valid", valid)
     rows = [row.fields for row in corpus]
     with waiting("Measuring heads") as tell:
-        found = pruned(pipeline, [row.fields for row in islice(valid, lines)], heads, by.value)
+        found = pruned(pipeline.speaking(valid), [row.fields for row in islice(valid, lines)], heads, by.value)
         tell("Measuring before and after")
-        before, after = (measured(one, rows) for one in (pipeline, found.pipeline))
+        before, after = (measured(one.speaking(corpus), rows) for one in (pipeline, found.pipeline))
     replace(found.pipeline, scores={name: after.scores}).save(out)
     if as_json:
         removed = [str(head) for head in found.removed]

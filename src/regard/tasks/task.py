@@ -170,6 +170,10 @@ class Task(Protocol):
         """One vector for each row."""
         raise RequestError(f"The task {recipe.task} gives no vectors of whole texts; use a model with an encoder.")
 
+    def spoken(self, recipe: Any, languages: Mapping[str, str]) -> Any:
+        """The recipe as a corpus in these languages asks for it."""
+        return recipe
+
     def tuned(self, model: nn.Module, rows: Sequence[Row], recipe: Any) -> Any:
         """The recipe with what is chosen on validation once the model has learned, such as a threshold."""
         return recipe

@@ -89,6 +89,20 @@ class TranslationTask(Task):
             raise ConfigError(f"{told} Say which with predict.language, and for a corpus with languages.target.")
         return (known[language],)
 
+    def spoken(self, recipe: Any, languages: Mapping[str, str]) -> Any:
+        """The recipe that translates into the language a corpus is in, where there are several and it says so."""
+        language = languages.get("target", "")
+        if not language or not self.tags(self.recipe):
+            return recipe
+        return recipe.model_copy(update={"predict": recipe.predict.model_copy(update={"language": language})})
+
+    def tuned(self, model: nn.Module, rows: Sequence[Row], recipe: Any) -> Any:
+        """The recipe with the language of validation, where it names none of several: what is asked for nothing else
+        is answered in the language the model was chosen by."""
+        if recipe.predict.language:
+            return recipe
+        return self.spoken(recipe, recipe.data.valid.languages or recipe.data.train[0].languages)
+
     def embeddings(self, model: Any) -> list[tuple[Any, Any]]:
         if not hasattr(model, "encoder") or not hasattr(model.encoder, "embedding"):
             return super().embeddings(model)
