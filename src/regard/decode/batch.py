@@ -53,10 +53,14 @@ class Following:
             if before and self.trace is not None:
                 self.trace.grow(number, track, before, ended, None if length < len(prefix) else step)
         if not self.live:
-            self.outputs = self.sought.best(self.ended)
-            self.sought.canonical.nodes.clear()
-            if self.trace is not None:
-                self.trace.outputs = self.outputs
+            self.finish()
+
+    def finish(self) -> None:
+        """Settle the outputs: nothing goes on."""
+        self.outputs = self.sought.best(self.ended)
+        self.sought.canonical.nodes.clear()
+        if self.trace is not None:
+            self.trace.outputs = self.outputs
 
 
 class Batch:

@@ -23,6 +23,7 @@ from regard.nn.embeddings import Embedding, Readout
 from regard.nn.feedforward import ACTIVATIONS
 from regard.nn.native import structures as c
 from regard.nn.norms import LayerNorm, RMSNorm
+from regard.nn.remembered import Remembered
 from regard.nn.stepping import Ordinary
 
 # Places that a table has room for at first, and the widest head that can be turned.
@@ -141,7 +142,7 @@ class Compiled:
         x: Float[Tensor, "R T D"],
         scene: Scene,
         past: Any = None,
-        sources: tuple[Memory, ...] | None = None,
+        sources: Remembered | None = None,
     ) -> "tuple[Float[Tensor, 'R T D'], Kept | None] | None":
         """The last block's output, normed, and where its texts stand; None for what is left to the modules."""
         kept = Kept.of(self, past) if isinstance(past, tuple) and _whole(past) else past
@@ -157,7 +158,7 @@ class Compiled:
         return x, self._run(x, scene.at, kept, False, None, sources)
 
     def step(
-        self, pieces: Int[Tensor, " R"], kept: Kept, sources: tuple[Memory, ...] | None = None
+        self, pieces: Int[Tensor, " R"], kept: Kept, sources: Remembered | None = None
     ) -> tuple[Float[Tensor, "R V"], Kept]:
         """Log-probabilities of what follows these pieces, and where their texts stand then."""
         assert kept.ends is not None
@@ -174,13 +175,11 @@ class Compiled:
         )
         return said, self._run(x, at, kept.grown(1), False, None, sources, ends)
 
-    def remember(
-        self, states: Sequence[Float[Tensor, "B S D"]], real: Bool[Tensor, "B S"] | None
-    ) -> tuple[Memory, ...] | None:
+    def remember(self, states: Sequence[Float[Tensor, "B S D"]], real: Bool[Tensor, "B S"] | None) -> Remembered | None:
         """A source as each block will attend to it; None where that is left to the modules."""
         if not self.blocks[0].crossed or not native.serves(*states):
             return None
-        return tuple(map(self._remembered, self.blocks, states, [real] * self.layers))
+        return Remembered(tuple(map(self._remembered, self.blocks, states, [real] * self.layers)), by_number=True)
 
     def _remembered(self, block: c.Block, states: Tensor, real: Tensor | None) -> Memory:
         projected = (native.projection(by, states) for by in (block.cross.key, block.cross.value))
@@ -202,7 +201,7 @@ class Compiled:
         kept: Kept,
         ahead: bool,
         real: Bool[Tensor, "R T"] | None,
-        sources: tuple[Memory, ...] | None,
+        sources: Remembered | None,
         ends: c.Ends | None = None,
     ) -> Kept:
         rows, pieces = x.shape[:2]
@@ -245,18 +244,19 @@ class Compiled:
         del alive
         return Kept(self, table, origin, length + pieces, kept.written, kept.ends)
 
-    def _source(self, run: c.Run, sources: tuple[Memory, ...]) -> Any:
+    def _source(self, run: c.Run, sources: Remembered) -> Any:
         """Where the sources lie; found once for all steps that share them."""
-        found = self._sources
-        if found[0] is not sources:
-            keys = (c_void_p * self.layers)(*(memory.keys.data_ptr() for memory in sources))
-            values = (c_void_p * self.layers)(*(memory.values.data_ptr() for memory in sources))
-            real = sources[0].real
-            found = self._sources = sources, keys, values, None if real is None else _hidden(real)
+        found, whole = self._sources, sources.whole
+        if found[0] is not whole:
+            keys = (c_void_p * self.layers)(*(memory.keys.data_ptr() for memory in whole))
+            values = (c_void_p * self.layers)(*(memory.values.data_ptr() for memory in whole))
+            real = whole[0].real
+            found = self._sources = whole, keys, values, None if real is None else _hidden(real)
         _, keys, values, bias = found
-        first = sources[0].keys
+        first = whole[0].keys
         run.source_keys, run.source_values = cast(keys, POINTER(c_void_p)), cast(values, POINTER(c_void_p))
-        run.sources, run.source_length = first.shape[0], first.shape[2]
+        run.sources, run.source_length = len(sources), first.shape[2]
+        run.sources_left = None if sources.left is None else sources.left.data_ptr()
         run.source_step, run.source_head_step, run.source_place_step = first.stride()[:3]
         run.source_bias = None if bias is None else bias.data_ptr()
         return found
@@ -342,12 +342,13 @@ def _whole(pasts: tuple[Past, ...]) -> bool:
     )
 
 
-def readable(sources: tuple[Memory, ...] | None, rows: int) -> bool:
+def readable(sources: Remembered | None, rows: int) -> bool:
     """Whether the sources of all layers lie alike, and so many rows are as many for each."""
     if sources is None:
         return True
-    steps, even = sources[0].keys.stride(), rows % len(sources[0].keys) == 0
-    return even and steps[-1] == 1 and all(steps == each.keys.stride() == each.values.stride() for each in sources)
+    steps, even = sources.whole[0].keys.stride(), rows % len(sources) == 0
+    alike = all(steps == each.keys.stride() == each.values.stride() for each in sources.whole)
+    return even and steps[-1] == 1 and alike
 
 
 def _hidden(real: Bool[Tensor, "B S"]) -> Float[Tensor, "B S"]:

@@ -11,11 +11,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.attention import Memory, watched
+from regard.attention import watched
 from regard.nn import native
 from regard.nn.blocks import Block
 from regard.nn.compiled import Compiled, Ends, Kept, readable
 from regard.nn.embeddings import Embedding, Readout
+from regard.nn.remembered import Remembered
 from regard.nn.stepping import Growing, Ordinary
 
 Plan = Compiled | Ordinary
@@ -76,7 +77,7 @@ def company(plan: Plan | None) -> AbstractContextManager[object]:
 
 
 def stepped(
-    pieces: Int[Tensor, " R"], past: object, sources: tuple[Memory, ...] | None = None
+    pieces: Int[Tensor, " R"], past: object, sources: Remembered | None = None
 ) -> tuple[Float[Tensor, "R V"], Kept] | None:
     """A whole step, from pieces to what may follow them, where the kernels can take it and nobody watches."""
     if not isinstance(past, Kept) or past.ends is None or watched() or torch.is_grad_enabled():

@@ -1,5 +1,6 @@
 """Kernels of our own for reading and writing on a processor; torch where they cannot be had."""
 
+from regard.nn.native.choosing import OPEN, Chosen, Hypotheses, Rules, choose
 from regard.nn.native.kernels import (
     Natively,
     activation,
@@ -22,9 +23,14 @@ from regard.nn.native.kernels import (
 )
 
 __all__ = [
+    "OPEN",
+    "Chosen",
+    "Hypotheses",
     "Natively",
+    "Rules",
     "activation",
     "attention",
+    "choose",
     "fingerprint",
     "kernels",
     "linear",
