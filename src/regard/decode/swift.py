@@ -57,6 +57,7 @@ class Swift(Batch):
         banned = torch.tensor(self.banned, dtype=torch.int64)
         self.rules = native.Rules(size, self.model.vocabulary.end, banned, self.settings.margin, EASY)
         self.before = native.Hypotheses(torch.zeros(count, dtype=torch.float64), *_counts([1] * count, [0] * count))
+        self.nearest = _nearest(alive)
         # Of each step so far and of each row after it: the row it came from, its piece and its log-probability.
         self.written: list[tuple[Sequence[int], Sequence[int], Sequence[float]]] = []
         while alive:
@@ -68,8 +69,7 @@ class Swift(Batch):
         length = len(self.written) + 1
         found = native.choose(said, self.before, length, self.rules) if native.serves(said) else None
         choices = None if found is None else Choices(found, self.rules.size)
-        limit = min(following.sought.limit for following in alive)
-        if found is None or choices is None or not choices.even or length >= limit:
+        if found is None or choices is None or not choices.even or length >= self.nearest:
             return self._one_by_one(alive, said, choices)
         totals, (going, ended) = found.sums[0], (found.going, self.before.ended)
         self.before = native.Hypotheses(totals, going, ended)
@@ -125,7 +125,7 @@ class Swift(Batch):
 
     def _arrange(self, alive: list[Following], grown: list[list[Grown]], sources: list[int] | None) -> None:
         """Every hypothesis in a row of its own; a source with fewer than others repeats one."""
-        width = max(map(len, grown))
+        width, self.nearest = max(map(len, grown)), _nearest(alive)
         filled = chain.from_iterable(going + going[:1] * (width - len(going)) for going in grown)
         rows, pieces, values, totals = map(list, zip(*filled, strict=True))
         counts = _counts([len(going) for going in grown], [len(following.tracks[0].ended) for following in alive])
@@ -136,6 +136,11 @@ class Swift(Batch):
         self.written.append((rows, pieces, values))
         self._select(rows, sources)
         self.pieces = torch.tensor(pieces)
+
+
+def _nearest(alive: list[Following]) -> int:
+    """The first limit that will be reached."""
+    return min(following.sought.limit for following in alive)
 
 
 def _counts(*each: list[int]) -> Iterator[Tensor]:

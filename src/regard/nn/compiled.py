@@ -4,7 +4,7 @@ Keys and values of what is being written lie in a table of places x rows that on
 the rows in which its pieces lie, so choosing among hypotheses moves numbers of rows and not what they stand for.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from ctypes import POINTER, byref, c_void_p, cast
 from functools import lru_cache
 from typing import Any
@@ -248,13 +248,12 @@ class Compiled:
         """Where the sources lie; found once for all steps that share them."""
         found, whole = self._sources, sources.whole
         if found[0] is not whole:
-            keys = (c_void_p * self.layers)(*(memory.keys.data_ptr() for memory in whole))
-            values = (c_void_p * self.layers)(*(memory.values.data_ptr() for memory in whole))
+            keys, values = _addresses(memory.keys for memory in whole), _addresses(memory.values for memory in whole)
             real = whole[0].real
             found = self._sources = whole, keys, values, None if real is None else _hidden(real)
         _, keys, values, bias = found
         first = whole[0].keys
-        run.source_keys, run.source_values = cast(keys, POINTER(c_void_p)), cast(values, POINTER(c_void_p))
+        run.source_keys, run.source_values = keys, values
         run.sources, run.source_length = len(sources), first.shape[2]
         run.sources_left = None if sources.left is None else sources.left.data_ptr()
         run.source_step, run.source_head_step, run.source_place_step = first.stride()[:3]
@@ -349,6 +348,11 @@ def readable(sources: Remembered | None, rows: int) -> bool:
     steps, even = sources.whole[0].keys.stride(), rows % len(sources) == 0
     alike = all(steps == each.keys.stride() == each.values.stride() for each in sources.whole)
     return even and steps[-1] == 1 and alike
+
+
+def _addresses(tensors: Iterable[Tensor]) -> Any:
+    places = [tensor.data_ptr() for tensor in tensors]
+    return cast((c_void_p * len(places))(*places), POINTER(c_void_p))
 
 
 def _hidden(real: Bool[Tensor, "B S"]) -> Float[Tensor, "B S"]:

@@ -32,22 +32,28 @@ class Known:
         self.tables = [module._parameters for module in self.modules]
         self.parameters = [each for each in _all(self.tables) if each is not None]
         self.counted = [each for each in self.parameters if not each.is_inference()]
-        self.structure, self.numbers = self._structure(), self._numbers()
+        self.sampled = native.Sample(self.parameters) if native.ready() else None
+        self.structure, self.places, self.numbers = self._structure(), self._places(), self._numbers()
         usable = all(each.device.type == "cpu" for each in self.parameters)
         self.plan = (Compiled.of(list(blocks), norm) or Ordinary.of(list(blocks), norm)) if usable else None
 
     def stands(self) -> bool:
         """Whether all is as it was. Asked for every text, so everything in it is a loop inside Python."""
-        return self.structure == self._structure() and self.numbers == self._numbers()
+        same = self.structure == self._structure() and self.places == self._places()
+        return same and self.numbers == self._numbers()
 
     def _structure(self) -> list[int]:
         """Changes with the modules and with which tensors are their parameters."""
         return list(map(id, chain(_all(self.parts), _all(self.tables))))
 
+    def _places(self) -> list[int]:
+        return list(map(Tensor.data_ptr, self.parameters))
+
     def _numbers(self) -> list[int]:
-        """Changes with the numbers in the parameters."""
-        found = list(map(Tensor.data_ptr, self.parameters)) + list(map(attrgetter("_version"), self.counted))
-        return [*found, native.sample(self.parameters) if native.ready() else 0]
+        """Changes with the numbers in the parameters, where those are that were."""
+        versions = list(map(attrgetter("_version"), self.counted))
+        ready = native.ready()
+        return [*versions, ready, self.sampled() if ready and self.sampled is not None else 0]
 
     def unseen(self) -> bool:
         """Whether nobody would miss the modules: no tap is watched, and nobody has hooked into them."""

@@ -3,6 +3,7 @@
 from regard.nn.native.choosing import OPEN, Chosen, Hypotheses, Rules, choose
 from regard.nn.native.kernels import (
     Natively,
+    Sample,
     activation,
     attention,
     fingerprint,
@@ -14,7 +15,6 @@ from regard.nn.native.kernels import (
     packed,
     projection,
     ready,
-    sample,
     serves,
     sharing,
     threads,
@@ -28,6 +28,7 @@ __all__ = [
     "Hypotheses",
     "Natively",
     "Rules",
+    "Sample",
     "activation",
     "attention",
     "choose",
@@ -40,7 +41,6 @@ __all__ = [
     "packed",
     "projection",
     "ready",
-    "sample",
     "serves",
     "sharing",
     "threads",

@@ -65,12 +65,30 @@ static inline lanes pick(marks which, lanes yes, lanes no) {
     return (lanes)((which & (marks)yes) | (~which & (marks)no));
 }
 
-// e^x, right to two units in the last place; zero below -87.3, NaN of NaN   (after Moshier's Cephes).
+// The higher and the lower of two; where one is a NaN, the second.
+static inline lanes higher(lanes a, lanes b) {
+#if defined(__AVX2__) && defined(__FMA__)
+    return (lanes)_mm256_max_ps((__m256)a, (__m256)b);
+#else
+    return pick(a > b, a, b);
+#endif
+}
+static inline lanes lower(lanes a, lanes b) {
+#if defined(__AVX2__) && defined(__FMA__)
+    return (lanes)_mm256_min_ps((__m256)a, (__m256)b);
+#else
+    return pick(a < b, a, b);
+#endif
+}
+
+// e^x, right to two units in the last place; zero below -87.3, NaN of NaN   (after Moshier's Cephes). The same bits of
+// what is known to be `falling`, at most zero, with less to do.
+template <bool falling = false>
 static inline lanes exponential(lanes x) {
     const float low = -87.3f, high = 88.7f;
     marks under = x < all(low);
-    x = pick(x > all(high), all(high), x);
-    x = pick(under, all(low), x);
+    if (!falling) x = lower(all(high), x);
+    x = higher(all(low), x);
     lanes n = x * all(1.44269504088896341f);
     const lanes magic = all(12582912.0f);
     n = (n + magic) - magic;
@@ -83,10 +101,11 @@ static inline lanes exponential(lanes x) {
     p = fused(p, r, all(1.6666665459e-1f));
     p = fused(p, r, all(5.0000001201e-1f));
     p = fused(p, r * r, r) + all(1.0f);
-    // 2^n in two halves: n may be 128.
     marks whole_n = __builtin_convertvector(n, marks), half = whole_n >> 1, rest = whole_n - half;
-    p = p * (lanes)((half + 127) << 23) * (lanes)((rest + 127) << 23);
-    return pick(under, all(0.0f), p);
+    // 2^n in two halves: n may be 128.
+    if (falling) p = p * (lanes)((whole_n + 127) << 23);
+    else p = p * (lanes)((half + 127) << 23) * (lanes)((rest + 127) << 23);
+    return (lanes)(~under & (marks)p);
 }
 
 // --- products --------------------------------------------------------------------------------------------------------
@@ -329,7 +348,7 @@ static float exponentials(float* x, whole count, float* highest) {
     }
     lanes total = all(0.0f);
     for (whole j = 0; j < count; j += L) {
-        lanes weight = exponential(load(x + j) - all(most));
+        lanes weight = exponential<true>(load(x + j) - all(most));
         store(x + j, weight);
         total = total + weight;
     }
@@ -675,27 +694,32 @@ static const whole ALONE = 1 << 16;
 
 static void log_normalized(float* x, whole width) {
     whole full = width / L * L;
-    lanes most = all(-INFINITY), total = all(0.0f);
-    for (whole i = 0; i < full; i += L) most = pick(load(x + i) > most, load(x + i), most);
+    lanes most[4] = {all(-INFINITY), all(-INFINITY), all(-INFINITY), all(-INFINITY)}, total = all(0.0f);
+    whole at = 0;
+    for (; at + 4 * L <= full; at += 4 * L)
+        for (int i = 0; i < 4; i++) most[i] = higher(load(x + at + i * L), most[i]);
+    for (; at < full; at += L) most[0] = higher(load(x + at), most[0]);
+    lanes peaks = higher(higher(most[0], most[1]), higher(most[2], most[3]));
     float highest = -INFINITY;
-    for (int i = 0; i < L; i++) highest = most[i] > highest ? most[i] : highest;
+    for (int i = 0; i < L; i++) highest = peaks[i] > highest ? peaks[i] : highest;
     for (whole i = full; i < width; i++) highest = x[i] > highest ? x[i] : highest;
-    for (whole i = 0; i < full; i += L) total = total + exponential(load(x + i) - all(highest));
+    for (whole i = 0; i < full; i += L) total = total + exponential<true>(load(x + i) - all(highest));
     if (full < width) {
         float rest[L];
         for (whole i = 0; i < L; i++) rest[i] = full + i < width ? x[full + i] - highest : -INFINITY;
-        total = total + exponential(load(rest));
+        total = total + exponential<true>(load(rest));
     }
     float less = highest + std::log(sum(total));
     for (whole i = 0; i < width; i++) x[i] = x[i] - less;
 }
 
-static bool any(marks which) {
+// A bit for each lane that is marked.
+static inline unsigned bits(marks which) {
 #if defined(__AVX2__) && defined(__FMA__)
-    return !_mm256_testz_si256((__m256i)which, (__m256i)which);
+    return _mm256_movemask_ps((__m256)which);
 #else
-    int32_t found = 0;
-    for (int i = 0; i < L; i++) found |= which[i];
+    unsigned found = 0;
+    for (int i = 0; i < L; i++) found |= (which[i] & 1u) << i;
     return found;
 #endif
 }
@@ -714,10 +738,15 @@ static bool highest(const float* x, whole width, whole count, float* values, who
     whole i = 0;
     for (; i < width && known < count; i++) offer(x[i], i);
     // Written so that a NaN is offered too.
-    auto none = [&](whole from) { return load(x + from) <= all(values[count - 1]); };
-    for (; i + 4 * L <= width; i += 4 * L)
-        if (any(~(none(i) & none(i + L) & none(i + 2 * L) & none(i + 3 * L))))
-            for (whole j = i; j < i + 4 * L; j++) offer(x[j], j);
+    auto low = [&](whole from) { return load(x + from) <= all(values[count - 1]); };
+    for (; i + 4 * L <= width; i += 4 * L) {
+        if (bits(low(i) & low(i + L) & low(i + 2 * L) & low(i + 3 * L)) == 255) continue;
+        for (whole j = i; j < i + 4 * L; j += L)
+            for (unsigned left = ~bits(low(j)) & 255; left; left &= left - 1) {
+                whole at = j + __builtin_ctz(left);
+                offer(x[at], at);
+            }
+    }
     for (; i < width; i++) offer(x[i], i);
     return !broken;
 }
