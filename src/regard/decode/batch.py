@@ -83,7 +83,7 @@ class Batch:
         check_sources(mask)
         check_requests(wishes, len(source), model.vocabulary, settings)
         self.model, self.settings, self.looking, self.device = model, settings, looking, source.device
-        self.banned = unwritten(banned, model.vocabulary)
+        self.banned, self.length = unwritten(banned, model.vocabulary), settings.penalty
         check_must(wishes, self.banned)
         self.coverage = (
             Coverage(looking, settings.coverage, mask) if looking is not None and settings.coverage else None
@@ -95,7 +95,7 @@ class Batch:
     def _following(self, place: int, source: list[int], request: Request) -> Following:
         canonical = Canonical(self.model, source, self.device, self.looking, self.settings.coverage)
         end = self.model.vocabulary.end
-        return Following(Sought(self.settings, request, tuple(source), end, canonical), place)
+        return Following(Sought(self.settings, request, tuple(source), end, canonical, self.length), place)
 
     def steps(self) -> Iterator[None]:
         """Go one step at a time until every source has its outputs."""

@@ -53,7 +53,7 @@ class Ends:
     def known(self, pieces: Int[Tensor, " R"]) -> bool:
         """Whether there is a vector for each; what there is none for is the embedding's to refuse."""
         lowest, highest = torch.aminmax(pieces)
-        return int(lowest) >= 0 and int(highest) < len(self.embedding.vectors)
+        return int(lowest) >= 0 and int(highest) < self.embedding.vectors.shape[0]
 
     def position(self, at: range) -> Float[Tensor, "1 1 D"]:
         """What is added to every vector there."""
@@ -127,7 +127,6 @@ class Compiled:
         self.alive: list[Tensor] = []
         self.blocks = (c.Block * len(blocks))(*map(self._block, blocks))
         self.last = self._norm(norm)
-        self._sources: tuple[Any, ...] = (None,)
 
     @classmethod
     def of(cls, blocks: list[Block], norm: nn.Module) -> "Compiled | None":
@@ -162,7 +161,7 @@ class Compiled:
     ) -> tuple[Float[Tensor, "R V"], Kept]:
         """Log-probabilities of what follows these pieces, and where their texts stand then."""
         assert kept.ends is not None
-        at, rows = range(kept.length, kept.length + 1), len(pieces)
+        at, rows = range(kept.length, kept.length + 1), pieces.shape[0]
         x, said = torch.empty(rows, 1, self.width), torch.empty(rows, kept.ends.out.out)
         pieces, position = pieces.long().contiguous(), kept.ends.position(at)
         ends = c.Ends(
@@ -220,7 +219,7 @@ class Compiled:
             at=length,
             width=self.width,
             kept=table.data_ptr(),
-            layer_step=steps[0] if len(table) > 1 or self.layers == 1 else 0,
+            layer_step=steps[0] if table.shape[0] > 1 or self.layers == 1 else 0,
             value_step=steps[1],
             place_step=steps[2],
             row_step=steps[3],
@@ -236,29 +235,30 @@ class Compiled:
             along, across = _waves(at, self.position.turned, self.position.base, self.position.layout)
             run.along, run.across, run.turned = along.data_ptr(), across.data_ptr(), self.position.turned
             run.pairs = self.position.layout == "pairs"
-        alive = None if sources is None else self._source(run, sources)
+        if sources is not None:
+            self._source(run, sources)
         if ends is None:
             native.kernels().regard_run(byref(run), self.blocks)
         else:
             native.kernels().regard_step(byref(run), self.blocks, byref(ends))
-        del alive
         return Kept(self, table, origin, length + pieces, kept.written, kept.ends)
 
-    def _source(self, run: c.Run, sources: Remembered) -> Any:
-        """Where the sources lie; found once for all steps that share them."""
-        found, whole = self._sources, sources.whole
-        if found[0] is not whole:
-            keys, values = _addresses(memory.keys for memory in whole), _addresses(memory.values for memory in whole)
+    def _source(self, run: c.Run, sources: Remembered) -> None:
+        """Says where the sources lie."""
+        whole, first = sources.whole, sources.whole[0].keys
+        if not sources.places:
             real = whole[0].real
-            found = self._sources = whole, keys, values, None if real is None else _hidden(real)
-        _, keys, values, bias = found
-        first = whole[0].keys
+            sources.places[:] = (
+                _addresses(memory.keys for memory in whole),
+                _addresses(memory.values for memory in whole),
+                None if real is None else _hidden(real),
+            )
+        keys, values, bias = sources.places
         run.source_keys, run.source_values = keys, values
         run.sources, run.source_length = len(sources), first.shape[2]
         run.sources_left = None if sources.left is None else sources.left.data_ptr()
         run.source_step, run.source_head_step, run.source_place_step = first.stride()[:3]
         run.source_bias = None if bias is None else bias.data_ptr()
-        return found
 
     def _block(self, block: Block) -> c.Block:
         feedforward = block.feedforward

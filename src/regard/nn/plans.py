@@ -88,7 +88,8 @@ def stepped(
     """A whole step, from pieces to what may follow them, where the kernels can take it and nobody watches."""
     if not isinstance(past, Kept) or past.ends is None or watched() or torch.is_grad_enabled():
         return None
-    fitting = len(pieces) == len(past.origin) and readable(sources, len(pieces)) and past.ends.known(pieces)
+    rows = pieces.shape[0]
+    fitting = rows == past.origin.shape[0] and readable(sources, rows) and past.ends.known(pieces)
     return past.plan.step(pieces, past, sources) if fitting else None
 
 

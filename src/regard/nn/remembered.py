@@ -1,7 +1,8 @@
 """Sources as the blocks of a stack attend to them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from jaxtyping import Int
 from torch import Tensor
@@ -16,11 +17,14 @@ class Remembered:
     whole: tuple[Memory, ...]
     by_number: bool = False
     left: Int[Tensor, " B"] | None = None
+    # Where the kernels find it all, worked out at the first step for all that follow.
+    places: list[Any] = field(default_factory=list, repr=False, compare=False)
 
     def select(self, sources: Int[Tensor, " B"]) -> "Remembered":
         if not self.by_number:
             return Remembered(tuple(memory.select(sources) for memory in self.whole))
-        return Remembered(self.whole, True, sources if self.left is None else self.left.index_select(0, sources))
+        left = sources if self.left is None else self.left.index_select(0, sources)
+        return Remembered(self.whole, True, left, self.places)
 
     def __len__(self) -> int:
         """How many sources there are."""

@@ -50,7 +50,7 @@ class Chosen(NamedTuple):
 
 def choose(said: Float[Tensor, "R V"], before: Hypotheses, length: int, rules: Rules) -> Chosen | None:
     """The best after hypotheses that will have this length; None where there is a NaN."""
-    sources, (rows, vocabulary) = len(before.live), said.shape
+    sources, (rows, vocabulary) = before.live.shape[0], said.shape
     counts = torch.empty(2, sources, dtype=torch.int64)
     whole = torch.empty(2, 2, sources * rules.size, dtype=torch.int64)
     numbers = torch.empty(2, 2, sources * rules.size, dtype=torch.float64)
@@ -63,7 +63,7 @@ def choose(said: Float[Tensor, "R V"], before: Hypotheses, length: int, rules: R
         rows // sources,
         vocabulary,
         rules.banned.data_ptr(),
-        len(rules.banned),
+        rules.banned.shape[0],
         rules.end,
         rules.size,
         length,
