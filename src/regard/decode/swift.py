@@ -7,9 +7,10 @@ to its own `Beam`, so that what is found is the same with and without them.
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
+from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.decode.batch import Batch, Following
@@ -23,6 +24,10 @@ from regard.nn import native
 
 Grown = tuple[int, int, float, float]
 """A hypothesis that goes on or ends: the row it comes from, its next piece, that piece's log-probability, its sum."""
+
+
+Written = tuple[list[int], list[int], list[float]]
+"""A step, of each row after it: the row it came from, its piece and its log-probability."""
 
 
 class Choices:
@@ -57,9 +62,8 @@ class Swift(Batch):
         banned = torch.tensor(self.banned, dtype=torch.int64)
         self.rules = native.Rules(size, self.model.vocabulary.end, banned, self.settings.margin, EASY)
         self.before = native.Hypotheses(torch.zeros(count, dtype=torch.float64), *_counts([1] * count, [0] * count))
-        self.nearest = _nearest(alive)
-        # Of each step so far and of each row after it: the row it came from, its piece and its log-probability.
-        self.written: list[tuple[Sequence[int], Sequence[int], Sequence[float]]] = []
+        self.nearest, self.readable = _nearest(alive), False
+        self.written: list[Written] = []
         while alive:
             said_RV, self.state = self.model.step(self.pieces, self.state)
             alive = self._grown(alive, said_RV)
@@ -67,13 +71,15 @@ class Swift(Batch):
 
     def _grown(self, alive: list[Following], said: Float[Tensor, "R V"]) -> list[Following]:
         length = len(self.written) + 1
-        found = native.choose(said, self.before, length, self.rules) if native.serves(said) else None
+        # What is true of the first step is true of all.
+        self.readable = native.serves(said) if length == 1 else self.readable
+        found = native.choose(said, self.before, length, self.rules) if self.readable else None
         choices = None if found is None else Choices(found, self.rules.size)
         if found is None or choices is None or not choices.even or length >= self.nearest:
             return self._one_by_one(alive, said, choices)
-        totals, (going, ended) = found.sums[0], (found.going, self.before.ended)
-        self.before = native.Hypotheses(totals, going, ended)
-        self._go_on(found.rows[0].tolist(), found.pieces[0].tolist(), found.values[0].tolist(), None)
+        rows, pieces, values, totals = (each[0] for each in found[2:])
+        self.before = native.Hypotheses(totals, found.going, self.before.ended)
+        self._go_on((rows.tolist(), pieces.tolist(), values.tolist()), pieces, None)
         return alive
 
     def _one_by_one(
@@ -127,15 +133,15 @@ class Swift(Batch):
         """Every hypothesis in a row of its own; a source with fewer than others repeats one."""
         width, self.nearest = max(map(len, grown)), _nearest(alive)
         filled = chain.from_iterable(going + going[:1] * (width - len(going)) for going in grown)
-        rows, pieces, values, totals = map(list, zip(*filled, strict=True))
+        rows, pieces, values, totals = map(list[Any], zip(*filled, strict=True))
         counts = _counts([len(going) for going in grown], [len(following.tracks[0].ended) for following in alive])
         self.before = native.Hypotheses(torch.tensor(totals, dtype=torch.float64), *counts)
-        self._go_on(rows, pieces, values, sources)
+        self._go_on((rows, pieces, values), torch.tensor(pieces), sources)
 
-    def _go_on(self, rows: list[int], pieces: list[int], values: list[float], sources: list[int] | None) -> None:
-        self.written.append((rows, pieces, values))
-        self._select(rows, sources)
-        self.pieces = torch.tensor(pieces)
+    def _go_on(self, written: Written, pieces: Int[Tensor, " R"], sources: list[int] | None) -> None:
+        self.written.append(written)
+        self._select(written[0], sources)
+        self.pieces = pieces
 
 
 def _nearest(alive: list[Following]) -> int:

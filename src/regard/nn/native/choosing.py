@@ -48,13 +48,14 @@ class Chosen(NamedTuple):
     sums: Float[Tensor, "2 N"]
 
 
+KINDS = (torch.int64,) * 4 + (torch.float64,) * 2
+
+
 def choose(said: Float[Tensor, "R V"], before: Hypotheses, length: int, rules: Rules) -> Chosen | None:
     """The best after hypotheses that will have this length; None where there is a NaN."""
     sources, (rows, vocabulary) = before.live.shape[0], said.shape
-    counts = torch.empty(2, sources, dtype=torch.int64)
-    whole = torch.empty(2, 2, sources * rules.size, dtype=torch.int64)
-    numbers = torch.empty(2, 2, sources * rules.size, dtype=torch.float64)
-    found = Chosen(*counts, *whole, *numbers)
+    shapes = [(sources,)] * 2 + [(2, sources * rules.size)] * 4
+    found = Chosen(*map(_empty, shapes, KINDS))
     said = said.contiguous()
     asked = Choosing(
         said.data_ptr(),
@@ -73,3 +74,7 @@ def choose(said: Float[Tensor, "R V"], before: Hypotheses, length: int, rules: R
         threads(),
     )
     return None if kernels().regard_choose(byref(asked)) else found
+
+
+def _empty(shape: tuple[int, ...], kind: torch.dtype) -> Tensor:
+    return torch.empty(shape, dtype=kind)
