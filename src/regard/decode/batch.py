@@ -1,6 +1,7 @@
 """A batch of sources on its way, each followed on its own tracks; those that are done leave it."""
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import compress
 
 import torch
 from jaxtyping import Bool, Int
@@ -53,10 +54,14 @@ class Following:
             if before and self.trace is not None:
                 self.trace.grow(number, track, before, ended, None if length < len(prefix) else step)
         if not self.live:
-            self.outputs = self.sought.best(self.ended)
-            self.sought.canonical.nodes.clear()
-            if self.trace is not None:
-                self.trace.outputs = self.outputs
+            self.finish()
+
+    def finish(self) -> None:
+        """Settle the outputs: nothing goes on."""
+        self.outputs = self.sought.best(self.ended)
+        self.sought.canonical.nodes.clear()
+        if self.trace is not None:
+            self.trace.outputs = self.outputs
 
 
 class Batch:
@@ -77,19 +82,20 @@ class Batch:
         check_looking(settings, looking)
         check_sources(mask)
         check_requests(wishes, len(source), model.vocabulary, settings)
-        self.model, self.settings, self.looking = model, settings, looking
-        self.banned = unwritten(banned, model.vocabulary)
+        self.model, self.settings, self.looking, self.device = model, settings, looking, source.device
+        self.banned, self.length = unwritten(banned, model.vocabulary), settings.penalty
         check_must(wishes, self.banned)
         self.coverage = (
             Coverage(looking, settings.coverage, mask) if looking is not None and settings.coverage else None
         )
-        self.everyone = [self._following(row, source[row][mask[row]], wish) for row, wish in enumerate(wishes)]
+        pieces = map(list, map(compress, source.tolist(), mask.tolist()))
+        self.everyone = [self._following(row, *given) for row, given in enumerate(zip(pieces, wishes, strict=True))]
         self.state, self.pieces = model.start(source, real)
 
-    def _following(self, place: int, source: Int[Tensor, " S"], request: Request) -> Following:
-        canonical = Canonical(self.model, source[None], self.looking, self.settings.coverage)
+    def _following(self, place: int, source: list[int], request: Request) -> Following:
+        canonical = Canonical(self.model, source, self.device, self.looking, self.settings.coverage)
         end = self.model.vocabulary.end
-        return Following(Sought(self.settings, request, tuple(source.tolist()), end, canonical), place)
+        return Following(Sought(self.settings, request, tuple(source), end, canonical, self.length), place)
 
     def steps(self) -> Iterator[None]:
         """Go one step at a time until every source has its outputs."""

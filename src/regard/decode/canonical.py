@@ -4,6 +4,8 @@ What a model says of a text in a batch differs in the last digits with the batch
 shape only, so the numbers are the same whichever batch asks for them. `ties` decides by them what rounding might.
 """
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -29,12 +31,23 @@ class Canonical:
     """Every prefix asked for is computed once and kept until the search of its source is over."""
 
     def __init__(
-        self, model: Decoder, source: Int[Tensor, "1 S"], looking: Looking | None = None, weight: float = 0.0
+        self,
+        model: Decoder,
+        source: Sequence[int],
+        device: torch.device,
+        looking: Looking | None = None,
+        weight: float = 0.0,
     ) -> None:
-        self.model, self.source = model, source
+        self.model, self._given = model, (source, device)
         self.looking = looking if weight else None
         self.weight = weight
         self.nodes: dict[Pieces, Node] = {}
+
+    @cached_property
+    def source(self) -> Int[Tensor, "1 S"]:
+        """The source alone; seldom asked for."""
+        pieces, device = self._given
+        return torch.tensor([pieces], device=device)
 
     def after(self, pieces: Pieces) -> Float[Tensor, " V"]:
         """Log-probabilities of what follows a prefix."""

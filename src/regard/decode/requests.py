@@ -22,9 +22,9 @@ def check_looking(settings: SearchSettings, looking: Looking | None) -> None:
 
 def check_sources(real: Bool[Tensor, "B S"]) -> None:
     """A source of padding only cannot be computed alone, so its output would depend on its company."""
-    empty = (~real.any(1)).nonzero()[:, 0].tolist()
-    if empty:
-        raise ModelError(f"Source {empty[0]} of the batch has no real piece; give each at least its end.")
+    known = real.any(1).tolist()
+    if not all(known):
+        raise ModelError(f"Source {known.index(False)} of the batch has no real piece; give each at least its end.")
 
 
 def check_requests(requests: Sequence[Request], sources: int, vocabulary: Vocabulary, settings: SearchSettings) -> None:

@@ -11,6 +11,7 @@ from regard.decode.coverage import Looking
 from regard.decode.hypotheses import Hypothesis, Pieces, Request
 from regard.decode.searchers import Asked, Progressing, searcher_of
 from regard.decode.settings import SearchSettings
+from regard.decode.swift import Swift, plain
 from regard.models.protocols import Decoder
 
 
@@ -31,7 +32,8 @@ def search(
     """
     if (searcher := searcher_of(model)) is not None:
         return searcher.search(Asked(source, real, settings, requests, tuple(banned)))
-    batch = Batch(model, source, real, settings, requests, looking, banned)
+    simply = source.device.type == "cpu" and plain(model, settings, requests, banned)
+    batch = (Swift if simply else Batch)(model, source, real, settings, requests, looking, banned)
     for _ in batch.steps():
         pass
     return [following.outputs for following in batch.everyone]

@@ -23,10 +23,10 @@ class Sought:
     source: Pieces
     end: int
     canonical: Canonical
+    length: Length
 
     def __post_init__(self) -> None:
         settings, request = self.settings, self.request
-        self.length: Length = settings.penalty
         computed = max(settings.limit(len(self.source)), len(request.prefix) + 1)
         self.limit = computed if request.longest is None else request.longest
         self.must = Must(request.must) if request.must else None

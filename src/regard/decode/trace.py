@@ -140,6 +140,11 @@ def tracing() -> Iterator[list[Trace]]:
         _watching.reset(token)
 
 
+def traced() -> bool:
+    """Whether anyone looks."""
+    return _watching.get() is not None
+
+
 def begun(sought: Sought) -> Trace | None:
     """A trace of this source's search, if anyone looks."""
     traces = _watching.get()

@@ -38,6 +38,7 @@ from regard.nn.blocks import Block, BlockSettings, Depth, Past, Scene
 from regard.nn.embeddings import Embedding, EmbeddingSettings
 from regard.nn.norms import NORMS
 from regard.nn.plans import Going
+from regard.nn.remembered import Remembered
 
 
 class StackSettings(BlockSettings):
@@ -87,7 +88,7 @@ class Stack(nn.Module):
         x: Float[Tensor, "R T D"],
         scene: Scene,
         pasts: Any = None,
-        sources: tuple[Memory, ...] | None = None,
+        sources: Remembered | None = None,
     ) -> tuple[Float[Tensor, "R T D"], tuple[Past, ...] | Going | None]:
         """The last block's output, normed, and what the next step begins with, such as it was given in `pasts`."""
         by_modules = pasts is None or isinstance(pasts, tuple)
@@ -96,7 +97,8 @@ class Stack(nn.Module):
         if made is not None:
             return made
         with plans.company(plan):
-            outputs, kept = self.through(x, scene, pasts if by_modules else pasts.pasts(), sources)
+            memories = None if sources is None else sources.memories
+            outputs, kept = self.through(x, scene, pasts if by_modules else pasts.pasts(), memories)
         return outputs[-1], kept
 
     def every(self, x: Float[Tensor, "R T D"], scene: Scene) -> list[Float[Tensor, "R T D"]]:
@@ -104,16 +106,14 @@ class Stack(nn.Module):
         with plans.company(self._plan()[0]):
             return self.through(x, scene)[0]
 
-    def remember(
-        self, states: Sequence[Float[Tensor, "B S D"]], real: Bool[Tensor, "B S"] | None
-    ) -> tuple[Memory, ...]:
+    def remember(self, states: Sequence[Float[Tensor, "B S D"]], real: Bool[Tensor, "B S"] | None) -> Remembered:
         """A source as each block will attend to it."""
         plan, unseen = self._plan()
         made = plan.remember(states, real) if plan is not None and unseen else None
         if made is not None:
             return made
         with plans.company(plan):
-            return tuple(block.remember(each, real) for block, each in zip(self.each(), states, strict=True))
+            return Remembered(tuple(map(Block.remember, self.each(), states, [real] * len(states))))
 
     def _plan(self) -> tuple[plans.Plan | None, bool]:
         """How to do without the blocks, and whether nobody would miss them."""
@@ -187,7 +187,7 @@ class TransformerEncoder(nn.Module):
 class Shared(NamedTuple):
     """What all hypotheses of a source share: each layer's keys and values, and what copying needs."""
 
-    sources: tuple[Memory, ...]
+    sources: Remembered
     pieces: Int[Tensor, "B S"]
     pointer: Memory | None
     lengths: Int[Tensor, " B"]
@@ -228,7 +228,7 @@ class Transformer(nn.Module):
         chosen, real = self._read(source, real), if_ragged(real)
         sources = self.decoder.remember(chosen, real)
         pointer = None if self.pointer is None else self.pointer.remember(chosen[-1], real=real)
-        return Shared(sources, source, pointer, sources[0].lengths)
+        return Shared(sources, source, pointer, sources.whole[0].lengths)
 
     def _read(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None) -> list[Float[Tensor, "B S D"]]:
         """What each of the decoder's blocks looks at."""

@@ -4,7 +4,7 @@ Keys and values of what is being written lie in a table of places x rows that on
 the rows in which its pieces lie, so choosing among hypotheses moves numbers of rows and not what they stand for.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from ctypes import POINTER, byref, c_void_p, cast
 from functools import lru_cache
 from typing import Any
@@ -23,6 +23,7 @@ from regard.nn.embeddings import Embedding, Readout
 from regard.nn.feedforward import ACTIVATIONS
 from regard.nn.native import structures as c
 from regard.nn.norms import LayerNorm, RMSNorm
+from regard.nn.remembered import Remembered
 from regard.nn.stepping import Ordinary
 
 # Places that a table has room for at first, and the widest head that can be turned.
@@ -52,7 +53,7 @@ class Ends:
     def known(self, pieces: Int[Tensor, " R"]) -> bool:
         """Whether there is a vector for each; what there is none for is the embedding's to refuse."""
         lowest, highest = torch.aminmax(pieces)
-        return int(lowest) >= 0 and int(highest) < len(self.embedding.vectors)
+        return int(lowest) >= 0 and int(highest) < self.embedding.vectors.shape[0]
 
     def position(self, at: range) -> Float[Tensor, "1 1 D"]:
         """What is added to every vector there."""
@@ -126,7 +127,6 @@ class Compiled:
         self.alive: list[Tensor] = []
         self.blocks = (c.Block * len(blocks))(*map(self._block, blocks))
         self.last = self._norm(norm)
-        self._sources: tuple[Any, ...] = (None,)
 
     @classmethod
     def of(cls, blocks: list[Block], norm: nn.Module) -> "Compiled | None":
@@ -141,7 +141,7 @@ class Compiled:
         x: Float[Tensor, "R T D"],
         scene: Scene,
         past: Any = None,
-        sources: tuple[Memory, ...] | None = None,
+        sources: Remembered | None = None,
     ) -> "tuple[Float[Tensor, 'R T D'], Kept | None] | None":
         """The last block's output, normed, and where its texts stand; None for what is left to the modules."""
         kept = Kept.of(self, past) if isinstance(past, tuple) and _whole(past) else past
@@ -157,11 +157,11 @@ class Compiled:
         return x, self._run(x, scene.at, kept, False, None, sources)
 
     def step(
-        self, pieces: Int[Tensor, " R"], kept: Kept, sources: tuple[Memory, ...] | None = None
+        self, pieces: Int[Tensor, " R"], kept: Kept, sources: Remembered | None = None
     ) -> tuple[Float[Tensor, "R V"], Kept]:
         """Log-probabilities of what follows these pieces, and where their texts stand then."""
         assert kept.ends is not None
-        at, rows = range(kept.length, kept.length + 1), len(pieces)
+        at, rows = range(kept.length, kept.length + 1), pieces.shape[0]
         x, said = torch.empty(rows, 1, self.width), torch.empty(rows, kept.ends.out.out)
         pieces, position = pieces.long().contiguous(), kept.ends.position(at)
         ends = c.Ends(
@@ -174,13 +174,11 @@ class Compiled:
         )
         return said, self._run(x, at, kept.grown(1), False, None, sources, ends)
 
-    def remember(
-        self, states: Sequence[Float[Tensor, "B S D"]], real: Bool[Tensor, "B S"] | None
-    ) -> tuple[Memory, ...] | None:
+    def remember(self, states: Sequence[Float[Tensor, "B S D"]], real: Bool[Tensor, "B S"] | None) -> Remembered | None:
         """A source as each block will attend to it; None where that is left to the modules."""
         if not self.blocks[0].crossed or not native.serves(*states):
             return None
-        return tuple(map(self._remembered, self.blocks, states, [real] * self.layers))
+        return Remembered(tuple(map(self._remembered, self.blocks, states, [real] * self.layers)), by_number=True)
 
     def _remembered(self, block: c.Block, states: Tensor, real: Tensor | None) -> Memory:
         projected = (native.projection(by, states) for by in (block.cross.key, block.cross.value))
@@ -202,7 +200,7 @@ class Compiled:
         kept: Kept,
         ahead: bool,
         real: Bool[Tensor, "R T"] | None,
-        sources: tuple[Memory, ...] | None,
+        sources: Remembered | None,
         ends: c.Ends | None = None,
     ) -> Kept:
         rows, pieces = x.shape[:2]
@@ -221,7 +219,7 @@ class Compiled:
             at=length,
             width=self.width,
             kept=table.data_ptr(),
-            layer_step=steps[0] if len(table) > 1 or self.layers == 1 else 0,
+            layer_step=steps[0] if table.shape[0] > 1 or self.layers == 1 else 0,
             value_step=steps[1],
             place_step=steps[2],
             row_step=steps[3],
@@ -237,29 +235,30 @@ class Compiled:
             along, across = _waves(at, self.position.turned, self.position.base, self.position.layout)
             run.along, run.across, run.turned = along.data_ptr(), across.data_ptr(), self.position.turned
             run.pairs = self.position.layout == "pairs"
-        alive = None if sources is None else self._source(run, sources)
+        if sources is not None:
+            self._source(run, sources)
         if ends is None:
             native.kernels().regard_run(byref(run), self.blocks)
         else:
             native.kernels().regard_step(byref(run), self.blocks, byref(ends))
-        del alive
         return Kept(self, table, origin, length + pieces, kept.written, kept.ends)
 
-    def _source(self, run: c.Run, sources: tuple[Memory, ...]) -> Any:
-        """Where the sources lie; found once for all steps that share them."""
-        found = self._sources
-        if found[0] is not sources:
-            keys = (c_void_p * self.layers)(*(memory.keys.data_ptr() for memory in sources))
-            values = (c_void_p * self.layers)(*(memory.values.data_ptr() for memory in sources))
-            real = sources[0].real
-            found = self._sources = sources, keys, values, None if real is None else _hidden(real)
-        _, keys, values, bias = found
-        first = sources[0].keys
-        run.source_keys, run.source_values = cast(keys, POINTER(c_void_p)), cast(values, POINTER(c_void_p))
-        run.sources, run.source_length = first.shape[0], first.shape[2]
+    def _source(self, run: c.Run, sources: Remembered) -> None:
+        """Says where the sources lie."""
+        whole, first = sources.whole, sources.whole[0].keys
+        if not sources.places:
+            real = whole[0].real
+            sources.places[:] = (
+                _addresses(memory.keys for memory in whole),
+                _addresses(memory.values for memory in whole),
+                None if real is None else _hidden(real),
+            )
+        keys, values, bias = sources.places
+        run.source_keys, run.source_values = keys, values
+        run.sources, run.source_length = len(sources), first.shape[2]
+        run.sources_left = None if sources.left is None else sources.left.data_ptr()
         run.source_step, run.source_head_step, run.source_place_step = first.stride()[:3]
         run.source_bias = None if bias is None else bias.data_ptr()
-        return found
 
     def _block(self, block: Block) -> c.Block:
         feedforward = block.feedforward
@@ -342,12 +341,18 @@ def _whole(pasts: tuple[Past, ...]) -> bool:
     )
 
 
-def readable(sources: tuple[Memory, ...] | None, rows: int) -> bool:
+def readable(sources: Remembered | None, rows: int) -> bool:
     """Whether the sources of all layers lie alike, and so many rows are as many for each."""
     if sources is None:
         return True
-    steps, even = sources[0].keys.stride(), rows % len(sources[0].keys) == 0
-    return even and steps[-1] == 1 and all(steps == each.keys.stride() == each.values.stride() for each in sources)
+    steps, even = sources.whole[0].keys.stride(), rows % len(sources) == 0
+    alike = all(steps == each.keys.stride() == each.values.stride() for each in sources.whole)
+    return even and steps[-1] == 1 and alike
+
+
+def _addresses(tensors: Iterable[Tensor]) -> Any:
+    places = [tensor.data_ptr() for tensor in tensors]
+    return cast((c_void_p * len(places))(*places), POINTER(c_void_p))
 
 
 def _hidden(real: Bool[Tensor, "B S"]) -> Float[Tensor, "B S"]:

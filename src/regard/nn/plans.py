@@ -11,11 +11,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.attention import Memory, watched
+from regard.attention import watched
 from regard.nn import native
 from regard.nn.blocks import Block
 from regard.nn.compiled import Compiled, Ends, Kept, readable
 from regard.nn.embeddings import Embedding, Readout
+from regard.nn.remembered import Remembered
 from regard.nn.stepping import Growing, Ordinary
 
 Plan = Compiled | Ordinary
@@ -31,22 +32,28 @@ class Known:
         self.tables = [module._parameters for module in self.modules]
         self.parameters = [each for each in _all(self.tables) if each is not None]
         self.counted = [each for each in self.parameters if not each.is_inference()]
-        self.structure, self.numbers = self._structure(), self._numbers()
+        self.sampled = native.Sample(self.parameters) if native.ready() else None
+        self.structure, self.places, self.numbers = self._structure(), self._places(), self._numbers()
         usable = all(each.device.type == "cpu" for each in self.parameters)
         self.plan = (Compiled.of(list(blocks), norm) or Ordinary.of(list(blocks), norm)) if usable else None
 
     def stands(self) -> bool:
         """Whether all is as it was. Asked for every text, so everything in it is a loop inside Python."""
-        return self.structure == self._structure() and self.numbers == self._numbers()
+        same = self.structure == self._structure() and self.places == self._places()
+        return same and self.numbers == self._numbers()
 
     def _structure(self) -> list[int]:
         """Changes with the modules and with which tensors are their parameters."""
         return list(map(id, chain(_all(self.parts), _all(self.tables))))
 
+    def _places(self) -> list[int]:
+        return list(map(Tensor.data_ptr, self.parameters))
+
     def _numbers(self) -> list[int]:
-        """Changes with the numbers in the parameters."""
-        found = list(map(Tensor.data_ptr, self.parameters)) + list(map(attrgetter("_version"), self.counted))
-        return [*found, native.sample(self.parameters) if native.ready() else 0]
+        """Changes with the numbers in the parameters, where those are that were."""
+        versions = list(map(attrgetter("_version"), self.counted))
+        ready = native.ready()
+        return [*versions, ready, self.sampled() if ready and self.sampled is not None else 0]
 
     def unseen(self) -> bool:
         """Whether nobody would miss the modules: no tap is watched, and nobody has hooked into them."""
@@ -76,12 +83,13 @@ def company(plan: Plan | None) -> AbstractContextManager[object]:
 
 
 def stepped(
-    pieces: Int[Tensor, " R"], past: object, sources: tuple[Memory, ...] | None = None
+    pieces: Int[Tensor, " R"], past: object, sources: Remembered | None = None
 ) -> tuple[Float[Tensor, "R V"], Kept] | None:
     """A whole step, from pieces to what may follow them, where the kernels can take it and nobody watches."""
     if not isinstance(past, Kept) or past.ends is None or watched() or torch.is_grad_enabled():
         return None
-    fitting = len(pieces) == len(past.origin) and readable(sources, len(pieces)) and past.ends.known(pieces)
+    rows = pieces.shape[0]
+    fitting = rows == past.origin.shape[0] and readable(sources, rows) and past.ends.known(pieces)
     return past.plan.step(pieces, past, sources) if fitting else None
 
 

@@ -24,6 +24,7 @@ from regard.attention.scores import Product
 from regard.nn.blocks import Block, Past, Residual, Scene
 from regard.nn.feedforward import FeedForward
 from regard.nn.norms import LayerNorm, NoNorm, RMSNorm
+from regard.nn.remembered import Remembered
 
 Layer = Callable[[Tensor], Tensor]
 Turn = Callable[[Tensor, range], Tensor]
@@ -149,7 +150,7 @@ class Ordinary:
         x: Float[Tensor, "R T D"],
         scene: Scene,
         past: Any = None,
-        sources: tuple[Memory, ...] | None = None,
+        sources: Remembered | None = None,
     ) -> tuple[Float[Tensor, "R T D"], Growing] | None:
         """The last block's output, normed, and where its texts stand; None for what is not one step of one piece."""
         pasts = past.kept if isinstance(past, Growing) else past
@@ -157,14 +158,15 @@ class Ordinary:
         jointly = (sources is not None) != (self.blocks[0].cross is not None)
         if x.shape[1] != 1 or scene.mask is not LOOK_AHEAD or not isinstance(scene.at, range) or padded or jointly:
             return None
-        x_RD, kept, bias = x[:, 0], [], None if sources is None else hidden(sources[0].real, x)
+        memories = None if sources is None else sources.memories
+        x_RD, kept, bias = x[:, 0], [], None if memories is None else hidden(memories[0].real, x)
         for layer, block in enumerate(self.blocks):
             before = Past() if pasts is None else pasts[layer]
-            x_RD, after = block.step(x_RD, before, scene.at, None if sources is None else sources[layer], bias)
+            x_RD, after = block.step(x_RD, before, scene.at, None if memories is None else memories[layer], bias)
             kept.append(after)
         return self.norm(x_RD)[:, None], Growing(self, tuple(kept))
 
-    def remember(self, states: Sequence[Tensor], real: Tensor | None) -> tuple[Memory, ...] | None:
+    def remember(self, states: Sequence[Tensor], real: Tensor | None) -> Remembered | None:
         """Left to the modules: once for a source is not often."""
         return None
 

@@ -36,6 +36,8 @@ class Alignment:
 
     def moved(self, source: int, target: int) -> "Alignment":
         """The same, that many characters further on."""
+        if not (self.links or self.source or self.target):
+            return self
         return Alignment(
             tuple(Link(_moved(link.source, source), _moved(link.target, target), link.weight) for link in self.links),
             tuple(replace(word, span=_moved(word.span, source)) for word in self.source),

@@ -3,7 +3,7 @@
 row -> marks out -> parts that fit -> pieces -> search -> text -> parts joined -> marks back -> Translation
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -106,6 +106,21 @@ class Done:
     latency: Latency | None = None
 
 
+class Cutting:
+    """Texts in pieces: those that were cut ahead, many at a time, or the last, which is asked for more than once."""
+
+    def __init__(self, tokenizer: Tokenizing) -> None:
+        self.tokenizer = tokenizer
+        self.known: dict[str, Cut] = {}
+        self._last = lru_cache(1)(tokenizer.encode)
+
+    def ahead(self, texts: Sequence[str]) -> None:
+        self.known = dict(zip(texts, self.tokenizer.encode_many(texts), strict=True))
+
+    def __call__(self, text: str) -> Cut:
+        return self.known.get(text) or self._last(text)
+
+
 @dataclass(frozen=True)
 class Translating:
     """Rows in, translations out, in order."""
@@ -119,6 +134,8 @@ class Translating:
 
     def __call__(self, rows: Iterable[Mapping[str, str]]) -> Iterator[Translation]:
         for window in blocks(rows):
+            if not self.settings.marks:
+                self.cut.ahead([row["source"] for row in window])
             works = [self.work(row) for row in window]
             done = iter(self.done([job for work in works for job in work.jobs]))
             yield from (self.whole(work, list(islice(done, len(work.jobs)))) for work in works)
@@ -171,12 +188,12 @@ class Translating:
     @cached_property
     def framing(self) -> int:
         """How many pieces of what is read are none of the text."""
-        return len(self.sides.read(self.cut(""), self.opening))
+        return len(self.sides.read(self.sides.source.encode(""), self.opening))
 
     @cached_property
-    def cut(self) -> Callable[[str], Cut]:
-        """A text in pieces. The last is kept: whether it fits is asked before it is read."""
-        return lru_cache(1)(self.sides.source.encode)
+    def cut(self) -> "Cutting":
+        """A text in pieces."""
+        return Cutting(self.sides.source)
 
     def job(self, text: str, start: int, prefix: tuple[int, ...], entries: Sequence[Entry]) -> Job:
         pieces = self.sides.read(self.cut(text), self.opening)

@@ -20,6 +20,7 @@ better one (`regard.decode.ties`) and CTranslate2 whichever its arithmetic made 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import torch
 
@@ -91,7 +92,7 @@ class CTranslate2Searcher:
         check_sources(real)
         check_requests(requests, len(real), self.model.vocabulary, asked.settings)
         refuse(asked)
-        sources = [tuple(asked.source[row][real[row]].tolist()) for row in range(len(real))]
+        sources = map(tuple, map(compress, asked.source.tolist(), real.tolist()))
         return [_row(source, one, asked.settings) for source, one in zip(sources, requests, strict=True)]
 
     def fits(self, row: Row) -> bool:

@@ -1,7 +1,9 @@
 """Kernels of our own for reading and writing on a processor; torch where they cannot be had."""
 
+from regard.nn.native.choosing import OPEN, Chosen, Hypotheses, Rules, choose
 from regard.nn.native.kernels import (
     Natively,
+    Sample,
     activation,
     attention,
     fingerprint,
@@ -13,7 +15,6 @@ from regard.nn.native.kernels import (
     packed,
     projection,
     ready,
-    sample,
     serves,
     sharing,
     threads,
@@ -22,9 +23,15 @@ from regard.nn.native.kernels import (
 )
 
 __all__ = [
+    "OPEN",
+    "Chosen",
+    "Hypotheses",
     "Natively",
+    "Rules",
+    "Sample",
     "activation",
     "attention",
+    "choose",
     "fingerprint",
     "kernels",
     "linear",
@@ -34,7 +41,6 @@ __all__ = [
     "packed",
     "projection",
     "ready",
-    "sample",
     "serves",
     "sharing",
     "threads",

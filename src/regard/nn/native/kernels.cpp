@@ -8,6 +8,7 @@
 // Compiled without contraction: a * b + c is two roundings, as torch computes it, unless `fused` says otherwise.
 // Letters: M rows, N columns of a product, K what it sums over; D width, H heads, E the width of one.
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdint>
@@ -64,12 +65,30 @@ static inline lanes pick(marks which, lanes yes, lanes no) {
     return (lanes)((which & (marks)yes) | (~which & (marks)no));
 }
 
-// e^x, right to two units in the last place; zero below -87.3, NaN of NaN   (after Moshier's Cephes).
+// The higher and the lower of two; where one is a NaN, the second.
+static inline lanes higher(lanes a, lanes b) {
+#if defined(__AVX2__) && defined(__FMA__)
+    return (lanes)_mm256_max_ps((__m256)a, (__m256)b);
+#else
+    return pick(a > b, a, b);
+#endif
+}
+static inline lanes lower(lanes a, lanes b) {
+#if defined(__AVX2__) && defined(__FMA__)
+    return (lanes)_mm256_min_ps((__m256)a, (__m256)b);
+#else
+    return pick(a < b, a, b);
+#endif
+}
+
+// e^x, right to two units in the last place; zero below -87.3, NaN of NaN   (after Moshier's Cephes). The same bits of
+// what is known to be `falling`, at most zero, with less to do.
+template <bool falling = false>
 static inline lanes exponential(lanes x) {
     const float low = -87.3f, high = 88.7f;
     marks under = x < all(low);
-    x = pick(x > all(high), all(high), x);
-    x = pick(under, all(low), x);
+    if (!falling) x = lower(all(high), x);
+    x = higher(all(low), x);
     lanes n = x * all(1.44269504088896341f);
     const lanes magic = all(12582912.0f);
     n = (n + magic) - magic;
@@ -82,10 +101,11 @@ static inline lanes exponential(lanes x) {
     p = fused(p, r, all(1.6666665459e-1f));
     p = fused(p, r, all(5.0000001201e-1f));
     p = fused(p, r * r, r) + all(1.0f);
-    // 2^n in two halves: n may be 128.
     marks whole_n = __builtin_convertvector(n, marks), half = whole_n >> 1, rest = whole_n - half;
-    p = p * (lanes)((half + 127) << 23) * (lanes)((rest + 127) << 23);
-    return pick(under, all(0.0f), p);
+    // 2^n in two halves: n may be 128.
+    if (falling) p = p * (lanes)((whole_n + 127) << 23);
+    else p = p * (lanes)((half + 127) << 23) * (lanes)((rest + 127) << 23);
+    return (lanes)(~under & (marks)p);
 }
 
 // --- products --------------------------------------------------------------------------------------------------------
@@ -328,7 +348,7 @@ static float exponentials(float* x, whole count, float* highest) {
     }
     lanes total = all(0.0f);
     for (whole j = 0; j < count; j += L) {
-        lanes weight = exponential(load(x + j) - all(most));
+        lanes weight = exponential<true>(load(x + j) - all(most));
         store(x + j, weight);
         total = total + weight;
     }
@@ -425,7 +445,10 @@ struct Run {
     const float* bias;
     const float* const* source_keys;
     const float* const* source_values;
-    whole sources, source_length, source_step, source_head_step, source_place_step;
+    whole sources;
+    // Where those are that are left of the sources, unless all are.
+    const whole* sources_left;
+    whole source_length, source_step, source_head_step, source_place_step;
     const float* source_bias;
     const float *along, *across;
     whole turned, pairs;
@@ -614,6 +637,7 @@ struct Going {
         else team.share_rows(rows, begin, end);
         for (whole row = begin; row < end; row++) {
             whole source = (first + row / run.pieces) / beams;
+            if (run.sources_left) source = run.sources_left[source];
             const float* bias = run.source_bias ? run.source_bias + source * run.source_length : nullptr;
             const float *k = run.source_keys[layer] + source * run.source_step,
                         *v = run.source_values[layer] + source * run.source_step;
@@ -670,27 +694,32 @@ static const whole ALONE = 1 << 16;
 
 static void log_normalized(float* x, whole width) {
     whole full = width / L * L;
-    lanes most = all(-INFINITY), total = all(0.0f);
-    for (whole i = 0; i < full; i += L) most = pick(load(x + i) > most, load(x + i), most);
+    lanes most[4] = {all(-INFINITY), all(-INFINITY), all(-INFINITY), all(-INFINITY)}, total = all(0.0f);
+    whole at = 0;
+    for (; at + 4 * L <= full; at += 4 * L)
+        for (int i = 0; i < 4; i++) most[i] = higher(load(x + at + i * L), most[i]);
+    for (; at < full; at += L) most[0] = higher(load(x + at), most[0]);
+    lanes peaks = higher(higher(most[0], most[1]), higher(most[2], most[3]));
     float highest = -INFINITY;
-    for (int i = 0; i < L; i++) highest = most[i] > highest ? most[i] : highest;
+    for (int i = 0; i < L; i++) highest = peaks[i] > highest ? peaks[i] : highest;
     for (whole i = full; i < width; i++) highest = x[i] > highest ? x[i] : highest;
-    for (whole i = 0; i < full; i += L) total = total + exponential(load(x + i) - all(highest));
+    for (whole i = 0; i < full; i += L) total = total + exponential<true>(load(x + i) - all(highest));
     if (full < width) {
         float rest[L];
         for (whole i = 0; i < L; i++) rest[i] = full + i < width ? x[full + i] - highest : -INFINITY;
-        total = total + exponential(load(rest));
+        total = total + exponential<true>(load(rest));
     }
     float less = highest + std::log(sum(total));
     for (whole i = 0; i < width; i++) x[i] = x[i] - less;
 }
 
-static bool any(marks which) {
+// A bit for each lane that is marked.
+static inline unsigned bits(marks which) {
 #if defined(__AVX2__) && defined(__FMA__)
-    return !_mm256_testz_si256((__m256i)which, (__m256i)which);
+    return _mm256_movemask_ps((__m256)which);
 #else
-    int32_t found = 0;
-    for (int i = 0; i < L; i++) found |= which[i];
+    unsigned found = 0;
+    for (int i = 0; i < L; i++) found |= (which[i] & 1u) << i;
     return found;
 #endif
 }
@@ -698,8 +727,9 @@ static bool any(marks which) {
 // Among equals the first; false where there is a NaN.
 static bool highest(const float* x, whole width, whole count, float* values, whole* places) {
     whole known = 0;
-    marks broken = {0};
+    bool broken = false;
     auto offer = [&](float value, whole place) {
+        broken = broken || value != value;
         if (known == count && !(value > values[count - 1])) return;
         whole at = known < count ? known++ : count - 1;
         for (; at > 0 && value > values[at - 1]; at--) values[at] = values[at - 1], places[at] = places[at - 1];
@@ -707,16 +737,99 @@ static bool highest(const float* x, whole width, whole count, float* values, who
     };
     whole i = 0;
     for (; i < width && known < count; i++) offer(x[i], i);
-    for (; i + L <= width; i += L) {
-        lanes some = load(x + i);
-        if (any(some > all(values[count - 1])))
-            for (whole j = i; j < i + L; j++) offer(x[j], j);
+    // Written so that a NaN is offered too.
+    auto low = [&](whole from) { return load(x + from) <= all(values[count - 1]); };
+    for (; i + 4 * L <= width; i += 4 * L) {
+        if (bits(low(i) & low(i + L) & low(i + 2 * L) & low(i + 3 * L)) == 255) continue;
+        for (whole j = i; j < i + 4 * L; j += L)
+            for (unsigned left = ~bits(low(j)) & 255; left; left &= left - 1) {
+                whole at = j + __builtin_ctz(left);
+                offer(x[at], at);
+            }
     }
     for (; i < width; i++) offer(x[i], i);
-    for (i = 0; i + L <= width; i += L) broken = broken | (load(x + i) != load(x + i));
-    bool whole_numbers = !any(broken);
-    for (; i < width; i++) whole_numbers = whole_numbers && x[i] == x[i];
-    return whole_numbers;
+    return !broken;
+}
+
+// What beams of one size choose among all that may follow the hypotheses of each source.
+struct Choosing {
+    const float* said;
+    // The sum of each row; of each source how many of its rows are hypotheses, and how many have ended.
+    const double* totals;
+    const whole *live, *ended;
+    whole sources, width, vocabulary;
+    const whole* banned;
+    whole bans, end, size, length;
+    double margin, easy;
+    // Found for each source: how many go on and how many end; of each the row it comes from, its piece, its
+    // log-probability and its sum, first those that go on of all sources, then those that end.
+    whole *going, *ending, *rows, *pieces;
+    double *values, *sums;
+    whole threads;
+};
+
+struct Candidate {
+    double score;
+    whole row, piece;
+    double value;
+};
+
+static const whole OPEN = -1;
+
+// Whether the first of these candidates, best first, are the best whatever rounding did to their sums.
+static bool clear(const Choosing& by, const std::vector<Candidate>& found) {
+    if ((whole)found.size() <= by.size) return !found.empty();
+    double edge = found[by.size - 1].score;
+    double wide = std::fmax(1.0, std::fmax(by.length / by.easy, std::fabs(edge) / by.easy));
+    return found[by.size].score < edge - by.margin * wide;
+}
+
+// The best that may follow a source's hypotheses, one more than can be chosen; false where there is a NaN.
+static bool candidates(const Choosing& by, whole source, std::vector<Candidate>& found) {
+    thread_local std::vector<float> values;
+    thread_local std::vector<whole> places;
+    whole most = by.size + by.live[source] + 1, count = by.size + 2 + by.bans;
+    values.resize(count), places.resize(count), found.clear();
+    for (whole row = source * by.width, end = row + by.live[source]; row < end; row++) {
+        if (!highest(by.said + row * by.vocabulary, by.vocabulary, count, values.data(), places.data())) return false;
+        for (whole i = 0; i < count; i++) {
+            if (std::find(by.banned, by.banned + by.bans, places[i]) != by.banned + by.bans) continue;
+            double score = by.totals[row] + (double)values[i];
+            if (score == -INFINITY || ((whole)found.size() == most && !(score > found.back().score))) break;
+            if ((whole)found.size() == most) found.pop_back();
+            // Behind its equals, as a stable sort would have it.
+            auto at = std::find_if(found.begin(), found.end(), [&](const Candidate& one) { return score > one.score; });
+            found.insert(at, Candidate{score, row, places[i], (double)values[i]});
+        }
+    }
+    return true;
+}
+
+static whole told(const Choosing& by, const std::vector<Candidate>& some, whole at) {
+    for (const Candidate& one : some) {
+        by.rows[at] = one.row, by.pieces[at] = one.piece, by.values[at] = one.value, by.sums[at] = one.score;
+        at++;
+    }
+    return some.size();
+}
+
+// Sets down what goes on and what ends; what hangs on rounding is left open. False where there is a NaN.
+static bool chosen(const Choosing& by, whole source) {
+    thread_local std::vector<Candidate> found, going, ending;
+    by.going[source] = OPEN, by.ending[source] = 0;
+    if (!candidates(by, source, found)) return false;
+    if (!clear(by, found)) return true;
+    going.clear(), ending.clear();
+    for (whole i = 0; i < (whole)found.size(); i++) {
+        if (found[i].piece != by.end) going.push_back(found[i]);
+        else if (i < by.size) ending.push_back(found[i]);
+    }
+    if (by.ended[source] + (whole)ending.size() >= by.size) going.clear();
+    else if (!clear(by, going)) return true;
+    if ((whole)going.size() > by.size) going.resize(by.size);
+    by.going[source] = told(by, going, source * by.size);
+    by.ending[source] = told(by, ending, (by.sources + source) * by.size);
+    return true;
 }
 
 // Rows in shares, one to a thread, where there is enough to do.
@@ -738,7 +851,7 @@ static void shared(whole threads, whole rows, whole numbers, const Work& work) {
 
 extern "C" {
 
-whole regard_version() { return 2; }
+whole regard_version() { return 3; }
 
 void regard_run(const Run* run, const Block* blocks) {
     whole threads = run->threads, rows = run->texts * run->pieces, weights = 0;
@@ -827,6 +940,16 @@ whole regard_top(const float* x, whole rows, whole width, whole count, float* va
     for (whole row = 0; row < rows; row++)
         if (!highest(x + row * width, width, count, values + row * count, places + row * count) && broken < 0)
             broken = row;
+    return broken;
+}
+
+// Gives whether there is a NaN.
+whole regard_choose(const Choosing* by) {
+    std::atomic<whole> broken{0};
+    shared(by->threads, by->sources, by->sources * by->width * by->vocabulary, [&](whole first, whole end) {
+        for (whole source = first; source < end; source++)
+            if (!chosen(*by, source)) broken = 1;
+    });
     return broken;
 }
 

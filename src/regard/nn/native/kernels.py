@@ -83,15 +83,20 @@ def _in_panels(numbers: Shaped[Tensor, "O X"]) -> Shaped[Tensor, " Y"]:
 def fingerprint(weight: Tensor) -> tuple[int, int, int]:
     """Changes with the weights: by the count of torch, and for what passes it by, by a sample of the numbers."""
     version = 0 if weight.is_inference() else weight._version
-    return weight.data_ptr(), version, sample([weight])
+    return weight.data_ptr(), version, Sample([weight])()
 
 
-def sample(tensors: Sequence[Tensor]) -> int:
-    """A number that changes with theirs; those the kernels cannot read do not count."""
-    read = [each for each in tensors if each.dtype == torch.float32 and each.device.type == "cpu"]
-    places = (c_void_p * len(read))(*map(Tensor.data_ptr, read))
-    found: int = kernels().regard_sample(places, _numbers(*map(Tensor.numel, read)), c_int64(len(read)))
-    return found
+class Sample:
+    """A number that changes with those in tensors that stay where they are; what kernels cannot read does not count."""
+
+    def __init__(self, tensors: Sequence[Tensor]) -> None:
+        read = [each for each in tensors if each.dtype == torch.float32 and each.device.type == "cpu"]
+        places = (c_void_p * len(read))(*map(Tensor.data_ptr, read))
+        self._asked = places, _numbers(*map(Tensor.numel, read)), c_int64(len(read))
+
+    def __call__(self) -> int:
+        found: int = kernels().regard_sample(*self._asked)
+        return found
 
 
 def linear(

@@ -83,6 +83,7 @@ class Run(Structure):
         ("source_keys", POINTER(c_void_p)),
         ("source_values", POINTER(c_void_p)),
         ("sources", c_int64),
+        ("sources_left", c_void_p),
         ("source_length", c_int64),
         ("source_step", c_int64),
         ("source_head_step", c_int64),
@@ -108,4 +109,32 @@ class Ends(Structure):
         ("pieces", c_void_p),
         ("out", Linear),
         ("said", c_void_p),
+    )
+
+
+class Choosing(Structure):
+    """What beams are to choose from, and where what they chose is set down."""
+
+    _fields_ = (
+        ("said", c_void_p),
+        ("totals", c_void_p),
+        ("live", c_void_p),
+        ("ended", c_void_p),
+        ("sources", c_int64),
+        ("width", c_int64),
+        ("vocabulary", c_int64),
+        ("banned", c_void_p),
+        ("bans", c_int64),
+        ("end", c_int64),
+        ("size", c_int64),
+        ("length", c_int64),
+        ("margin", c_double),
+        ("easy", c_double),
+        ("going", c_void_p),
+        ("ending", c_void_p),
+        ("rows", c_void_p),
+        ("pieces", c_void_p),
+        ("values", c_void_p),
+        ("sums", c_void_p),
+        ("threads", c_int64),
     )

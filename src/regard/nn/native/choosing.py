@@ -1,0 +1,80 @@
+"""What beams choose at a step, by the kernels: nothing that rounding could have decided."""
+
+from ctypes import byref
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.nn.native.kernels import kernels, threads
+from regard.nn.native.structures import Choosing
+
+# What the kernels say of a source whose choice they leave open.
+OPEN = -1
+
+
+class Rules(NamedTuple):
+    """How many go on, what ends a text, what is never written, and how near to one another sums may be left alone.
+
+    The margin is that of up to `easy` pieces, or as much log-probability; beyond, in proportion.
+    """
+
+    size: int
+    end: int
+    banned: Int[Tensor, " X"]
+    margin: float
+    easy: int
+
+
+class Hypotheses(NamedTuple):
+    """What there is to choose for: the sum of each row, and of each source how many of its rows count, and how many
+    hypotheses have ended before."""
+
+    totals: Float[Tensor, " R"]
+    live: Int[Tensor, " B"]
+    ended: Int[Tensor, " B"]
+
+
+class Chosen(NamedTuple):
+    """Of each source how many go on, or OPEN, and how many end; of all of these, in as many places as a source can
+    fill, the row each comes from, its piece, its log-probability and its sum: those that go on, then those that end."""
+
+    going: Int[Tensor, " B"]
+    ending: Int[Tensor, " B"]
+    rows: Int[Tensor, "2 N"]
+    pieces: Int[Tensor, "2 N"]
+    values: Float[Tensor, "2 N"]
+    sums: Float[Tensor, "2 N"]
+
+
+KINDS = (torch.int64,) * 4 + (torch.float64,) * 2
+
+
+def choose(said: Float[Tensor, "R V"], before: Hypotheses, length: int, rules: Rules) -> Chosen | None:
+    """The best after hypotheses that will have this length; None where there is a NaN."""
+    sources, (rows, vocabulary) = before.live.shape[0], said.shape
+    shapes = [(sources,)] * 2 + [(2, sources * rules.size)] * 4
+    found = Chosen(*map(_empty, shapes, KINDS))
+    said = said.contiguous()
+    asked = Choosing(
+        said.data_ptr(),
+        *map(Tensor.data_ptr, before),
+        sources,
+        rows // sources,
+        vocabulary,
+        rules.banned.data_ptr(),
+        rules.banned.shape[0],
+        rules.end,
+        rules.size,
+        length,
+        rules.margin,
+        rules.easy,
+        *map(Tensor.data_ptr, found),
+        threads(),
+    )
+    return None if kernels().regard_choose(byref(asked)) else found
+
+
+def _empty(shape: tuple[int, ...], kind: torch.dtype) -> Tensor:
+    return torch.empty(shape, dtype=kind)
