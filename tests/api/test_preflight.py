@@ -181,6 +181,13 @@ def test_references_without_spaces_want_another_metric(data: Path, tmp_path: Pat
     assert any(finding.level == "warning" and '"zh"' in finding.text for finding in told)
 
 
+def test_an_average_that_reaches_back_to_early_updates_is_warned_of(data: Path) -> None:
+    changes = ["train.updates=24", "train.every=8", "train.average.what=last"]
+    (told,) = found(preflight(read(recipe(data), [*changes, "train.average.count=3"])), "average")
+    assert (told.level, "from update 8 of 24" in told.text) == ("warning", True)
+    assert not found(preflight(read(recipe(data), [*changes, "train.average.count=2"])), "average")
+
+
 @pytest.fixture(scope="module")
 def doubtful(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Report:
     """Nothing that stops a run, and much that should not be."""

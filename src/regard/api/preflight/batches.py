@@ -4,9 +4,11 @@ from regard.api.preflight.report import Notes
 from regard.api.preflight.texts import Texts
 from regard.api.training import Training
 from regard.config import make
-from regard.train import SCHEDULES
+from regard.train import SCHEDULES, FitSettings
 
 WASTE = 0.3
+# The last part of a run, from which parameters can be averaged.
+LATE = 0.6
 
 
 def look_at_batches(run: Training, texts: Texts, notes: Notes) -> None:
@@ -53,6 +55,7 @@ def look_at_schedule(run: Training, texts: Texts, notes: Notes) -> None:
     else:
         notes.add("ok", "schedule", f"{told}, {warm:,} of them to warm up.")
     _look_at_evaluations(updates, settings.every, notes)
+    _look_at_average(updates, settings, notes)
 
 
 def _look_at_evaluations(updates: int, every: int, notes: Notes) -> None:
@@ -65,3 +68,19 @@ def _look_at_evaluations(updates: int, every: int, notes: Notes) -> None:
         )
     else:
         notes.add("ok", "validation", f"judged and saved every {every:,} updates, about {-(-updates // every)} times.")
+
+
+def _look_at_average(updates: int, settings: FitSettings, notes: Notes) -> None:
+    """Whether the parameters to be averaged are all from the end of the run."""
+    average = settings.average
+    if average is None or average.what == "best" or settings.every >= updates:
+        return
+    span = (average.count - 1) * settings.every
+    if span > LATE * updates:
+        first = max(updates - span, settings.every)
+        notes.add(
+            "warning",
+            "average",
+            f"train.average takes the last {average.count} evaluated updates, from update {first:,} of {updates:,} on: "
+            "early parameters make it worse than the last ones alone. Lower train.every or train.average.count.",
+        )
