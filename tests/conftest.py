@@ -16,9 +16,10 @@ install_import_hook("regard", f"{checked.__module__}.{checked.__name__}")
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
-# Workers that each use all cores slow one another down many times over.
+# Workers, and programs that they start, slow one another down many times over if each uses all cores.
 if "PYTEST_XDIST_WORKER" in os.environ:
     torch.set_num_threads(1)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 hypothesis.settings.register_profile(
     "regard",
