@@ -32,6 +32,9 @@ setup: $(VENV)/.dev
 demo: $(VENV)/.run
 	$(BIN)/regard demo
 
+# Many tests start programs; each would compile all of Regard anew where Python may not keep what it compiled.
+test test-slow soak: export PYTHONDONTWRITEBYTECODE =
+
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2
 
