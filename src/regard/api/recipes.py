@@ -50,6 +50,8 @@ def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
 
     >>> merged({"model": {"name": "a", "width": 8}, "seed": 1}, {"model": {"width": 16}})
     {'model': {'name': 'a', 'width': 16}, 'seed': 1}
+    >>> merged({"optimizer": {"rate": 3e-3}}, {"optimizer": {"name": "muon"}})
+    {'optimizer': {'rate': 0.003, 'name': 'muon'}}
     """
     result = dict(below)
     for key, value in above.items():
@@ -57,7 +59,7 @@ def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
         alike = (
             isinstance(old, Mapping)
             and isinstance(value, Mapping)
-            and value.get("name", old.get("name")) == old.get("name")
+            and ("name" not in old or value.get("name", old["name"]) == old["name"])
             and not PLACES & value.keys()
         )
         result[key] = merged(old, value) if alike and isinstance(old, Mapping) else value
