@@ -58,7 +58,8 @@ def _measured(model: Pipeline, began: float, console: Console) -> None:
     scores = list(model.evaluate(corpus).scores.values())
     told = ", ".join(f"{_called(one.name)} [bold]{one.value:.1f}[/bold]" for one in scores)
     seconds = time.monotonic() - began
-    console.print(f"On {corpus.counts.kept} rows made of combinations it never saw: {told} ({seconds:.0f} s in all).")
+    on = f"On {corpus.counts.kept} rows made of combinations it never saw"
+    console.print(f"{on}: {told} ({seconds:.0f} s in all).", soft_wrap=True)
     console.print(f"[dim]{scores[0].signature}[/dim]")
 
 

@@ -73,7 +73,8 @@ def show(model: Pipeline, pair: str, folder: Path, console: Console) -> None:
     """A few translations, and where the model looked."""
     console.print(examples(model, EXAMPLES[pair]))
     picture = draw(model, EXAMPLES[pair][0], folder / "attention.svg")
-    console.print(f"Where it looked while it wrote the first of them: [bold]{picture}[/bold] (open it in a browser)")
+    told = f"Where it looked while it wrote the first of them: [bold]{picture}[/bold] (open it in a browser)"
+    console.print(told, soft_wrap=True)
 
 
 def examples(model: Pipeline, texts: list[str]) -> Table:
