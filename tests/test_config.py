@@ -67,6 +67,7 @@ def test_settings_are_frozen() -> None:
         ({"zzz": 1}, ["Unknown setting 'zzz'", "Known: encoder, rate, score"]),
         ({"rate": "much"}, ["rate = 'much'", "number"]),
         ({"encoder": {"width": 1.5}}, ["encoder.width = 1.5", "integer"]),
+        ({"encoder": {"width": 10**200}}, ["encoder.width = 10000", "at most 63 bits"]),
         ({"encoder": {"kind": "rnn"}}, ["encoder.kind = 'rnn'", "'lstm'", "'gru'"]),
         ({"encoder": 3}, ["encoder = 3"]),
         ({"score": {"hidden": 4}}, ["score.name", "{'hidden': 4}"]),

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator, model_validator
 
 from regard.errors import ConfigError, nearest, unknown
 
@@ -25,6 +25,8 @@ LARGEST = 4 * 2**20
 
 # How often dropout drops.
 Rate = Annotated[float, Field(ge=0, lt=1)]
+# The most bits of a whole number, as in TOML: no tensor has a size beyond it.
+BITS = 63
 # How many layers stand on each other: more than anyone has trained would be built until memory ends.
 Layers = Annotated[int, Field(ge=1, le=10_000)]
 
@@ -42,6 +44,13 @@ class Settings(BaseModel):
         if not isinstance(values, Mapping):
             return values
         return {name: None if value is False and _may_be_none(cls, name) else value for name, value in values.items()}
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _has_a_size(cls, value: Any) -> Any:
+        if isinstance(value, int) and value.bit_length() > BITS:
+            raise ValueError(f"Input should be a whole number of at most {BITS} bits")
+        return value
 
     def plain(self) -> dict[str, Any]:
         """The settings as TOML holds them: what is None is `false`, or left out where it is None anyway."""
