@@ -29,6 +29,17 @@ def test_two_workers_find_what_our_own_search_finds(how: str) -> None:
     same(*(search(each, source, real, settings, banned=(0, 3)) for each in (model, shared)))
 
 
+@pytest.mark.parametrize("workers", [None, 1, 2])
+def test_torch_keeps_its_threads(workers: int | None) -> None:
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        run(made("transformer", SEQUENCES["pre"]), PIECES, workers=workers)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
 class Echo:
     """A writer whose output tells what it was given, and with how many others."""
 

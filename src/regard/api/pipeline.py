@@ -102,7 +102,7 @@ class Pipeline:
         task = TASKS[recipe.task].load(recipe, self.task.files())
         return replace(self, recipe=recipe, task=task)
 
-    def with_engine(self, name: str, folder: Path | None = None, workers: int = 1) -> "Pipeline":
+    def with_engine(self, name: str, folder: Path | None = None, workers: int | None = None) -> "Pipeline":
         """The same, predicted by another engine: from the folder of an export, or from what is made of it now."""
         made = None if name == "torch" else made_engine(name, self.task, self.model, folder, workers)
         return replace(self, engine=made)

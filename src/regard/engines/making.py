@@ -10,10 +10,10 @@ from regard.engines.onnx import by_onnx
 from regard.errors import ConfigError, unknown
 from regard.tasks import Task
 
-Making = Callable[[Task, Any, Path | None, int], Engine]
+Making = Callable[[Task, Any, Path | None, int | None], Engine]
 
 
-def by_torch(task: Task, model: Any, folder: Path | None = None, workers: int = 1) -> Engine:
+def by_torch(task: Task, model: Any, folder: Path | None = None, workers: int | None = None) -> Engine:
     """The model as it is."""
     return Engine("torch", model)
 
@@ -25,10 +25,10 @@ ENGINES: dict[str, Making] = {
 }
 
 
-def engine(name: str, task: Task, model: Any, folder: Path | None = None, workers: int = 1) -> Engine:
+def engine(name: str, task: Task, model: Any, folder: Path | None = None, workers: int | None = None) -> Engine:
     """The model run by the engine of that name; `folder` is that of an export to be run instead of made anew.
 
-    So many `workers` share the threads and the texts of a batch, where the engine has such.
+    So many `workers` share the threads and the texts of a batch, where the engine has such; it knows best how many.
     """
     if name not in ENGINES:
         raise ConfigError(unknown("engine", name, ENGINES))

@@ -1,6 +1,8 @@
 """A model handed to CTranslate2: written down in a folder of its own, read from there, and the folder removed."""
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +24,17 @@ from regard.tasks.tagging_generative import GenerativeTaggingTask
 NAME = "ctranslate2"
 
 
-def by_ctranslate2(task: Task, model: Any, folder: Path | None = None, workers: int = 1) -> Engine:
+def by_ctranslate2(task: Task, model: Any, folder: Path | None = None, workers: int | None = None) -> Engine:
     """A task's model run by CTranslate2, from the folder of an export if there is one."""
     if isinstance(task, GenerativeTaggingTask):
         raise ConfigError(f"The engine {NAME} cannot write exactly one tag for each word; use --engine torch.")
     return run(model, pieces_of(task), folder, workers)
 
 
-def run(model: Any, pieces: Pieces, folder: Path | None = None, workers: int = 1) -> Engine:
+def run(model: Any, pieces: Pieces, folder: Path | None = None, workers: int | None = None) -> Engine:
     """A model run by CTranslate2, its pieces by these names."""
     kind = ctranslate2.kind(model)
+    workers = workers or usual(kind)
     if folder is not None:
         return _engine(kind, model, pieces, folder, {"compute_type": "default", **threads(workers)})
     with tempfile.TemporaryDirectory(prefix="regard-") as made:
@@ -39,11 +42,31 @@ def run(model: Any, pieces: Pieces, folder: Path | None = None, workers: int = 1
         return _engine(kind, model, pieces, Path(made), {"compute_type": "float32", **threads(workers)})
 
 
-def threads(workers: int = 1) -> dict[str, int]:
+@contextmanager
+def threads_kept() -> Iterator[None]:
+    """Afterwards torch has the threads it had: both use one OpenMP, and CTranslate2 sets how many it has for all."""
+    count = torch.get_num_threads()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(count)
+
+
+def usual(kind: Kind) -> int:
+    """How many workers there are unless told otherwise: one for every thread where they write.
+
+    Where torch has used threads of its own, OpenMP counts more of them than processors, and lets those of a worker
+    sleep after every product: 20 sentences a second were written where one thread alone wrote 336 (docs/lab.md).
+    """
+    return 1 if kind == "encoder" else torch.get_num_threads()
+
+
+def threads(workers: int) -> dict[str, int]:
     """The threads there are, shared by workers."""
     return {"inter_threads": workers, "intra_threads": max(torch.get_num_threads() // workers, 1)}
 
 
+@threads_kept()
 def _engine(kind: Kind, model: Any, pieces: Pieces, folder: Path, settings: Options) -> Engine:
     if kind == "encoder":
         encoder = model.encoder

@@ -13,7 +13,7 @@ from regard.tasks import Task
 NAME = "onnx"
 
 
-def by_onnx(task: Task, model: Any, folder: Path | None = None, workers: int = 1) -> Engine:
+def by_onnx(task: Task, model: Any, folder: Path | None = None, workers: int | None = None) -> Engine:
     """The model run by ONNX Runtime, from the folder of an export if there is one."""
     if folder is not None:
         return _engine(model, folder)
