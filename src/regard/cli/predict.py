@@ -177,9 +177,9 @@ def _answered(pipeline: "Pipeline", asking: Asking) -> int:
                 _at_once(put, "\n")
                 advance()
                 if talk:
-                    talk.heard(result)
+                    talk.heard(asked, result)
         else:
-            for asked, result in (one_by_one if asking.typing else streamed)(pipeline, lines):
+            for asked, result in (one_by_one if asking.typing or asking.stream else streamed)(pipeline, lines):
                 put.write(answers.line(asked, result))
                 put.flush()
                 advance()
