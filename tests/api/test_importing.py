@@ -17,7 +17,7 @@ from regard.api.importing import from_huggingface
 from regard.attention import record
 from regard.cli.inspect import described
 from regard.decode import Hypothesis, wait_k
-from regard.errors import ConfigError, RegardError
+from regard.errors import ConfigError, RegardError, RequestError
 from regard.tasks.links import attention
 from regard.tasks.looking import layer
 from regard.text import Tokenizer
@@ -100,6 +100,13 @@ def test_vectors_alone_are_those_in_company(bert: Path) -> None:
 def test_a_text_longer_than_the_positions_is_read_in_windows(bert: Path) -> None:
     (found,) = from_huggingface(bert).predict(["the dog runs . " * 20])
     assert found.status == ("windows",)
+
+
+def test_a_text_that_is_refused_has_no_vector(bert: Path) -> None:
+    made = from_huggingface(bert).with_settings("predict.long=refuse")
+    assert made.predict(["dog " * 60])[0].status == ("refused",)
+    with pytest.raises(RequestError, match=r"A text of 60 pieces, 'dog dog .*, is longer than 24"):
+        list(made.embed(["dog", "dog " * 60]))
 
 
 def test_no_setting_reads_more_at_once_than_the_positions_hold(bert: Path) -> None:

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Int
 from pydantic import NonNegativeInt, PositiveInt, model_validator
 from torch import Tensor
 
-from regard.errors import DataError
+from regard.errors import DataError, RequestError
 from regard.tasks.grouping import GroupSettings
 from regard.tasks.recipe import Recipe
 from regard.text import Tokenizer, TokenizerSettings, Tokenizing, restored
@@ -125,6 +125,14 @@ def status(length: int, room: int, settings: LongSettings) -> tuple[str, ...]:
     if length <= room:
         return ("complete",)
     return ({"window": "windows", "head": "head", "tail": "tail", "refuse": "refused"}[settings.long],)
+
+
+def too_long(text: str, length: int, longest: int | None) -> RequestError:
+    """Why a text that is refused has no vector: none would be told from that of another."""
+    return RequestError(
+        f"A text of {length} pieces, {text[:40]!r}, is longer than {longest}; set predict.long to window, head or "
+        "tail, or leave it out."
+    )
 
 
 def rectangle(
