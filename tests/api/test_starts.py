@@ -90,6 +90,27 @@ def test_a_head_for_other_types_of_names_begins_afresh(tmp_path: Path) -> None:
     assert not torch.equal(heads[0], heads[1])
 
 
+def test_a_tagger_that_reads_letters_goes_on_with_others_by_those_it_knows(tmp_path: Path) -> None:
+    for number, words in enumerate([("Ada", "Bo", "Cy"), ("Özil", "Çelik", "Ada")]):
+        path = tmp_path / f"{number}.tsv"
+        path.write_text("".join(f"{who} sees Rome\tB-PER O B-LOC\n" for who in words) * 2, "utf-8")
+        corpus = {"path": str(path), "columns": {"text": 1, "tags": 2}}
+        values = {
+            "task": "tagging",
+            "data": {"train": corpus, "valid": corpus},
+            "model": {"start": str(tmp_path / "0")} if number else {"name": "recurrent", "width": 8},
+            "head": {"characters": {"width": 4, "out": 4}},
+            "train": {"updates": 1, "every": 1},
+        }
+        if not number:
+            before = regard.train(values, tmp_path / "0")
+    training = Training(read(values), tmp_path / "1")
+    training.claim()
+    after = training.learner.model.state_dict()
+    assert training.task.files()["letters.json"] == before.task.files()["letters.json"]
+    assert torch.equal(after["characters.vectors"], before.model.state_dict()["characters.vectors"])
+
+
 def test_what_is_frozen_does_not_move_and_lora_leaves_a_plain_bundle(start: Path, tmp_path: Path) -> None:
     tuning = {"frozen": ["encoder.embedding"]}
     made = regard.train(recipe(table(tmp_path, TWO), model={"start": str(start)}, tuning=tuning), tmp_path / "run")

@@ -29,6 +29,7 @@ from regard.tasks.tagging_results import Tagged
 from regard.tasks.tagging_rows import gold
 from regard.tasks.tagging_text import Tagging, Taking
 from regard.tasks.tagging_windows import overlapping
+from regard.tasks.tagging_words import FILE as LETTERS
 from regard.tasks.tagging_words import LOOKS, Letters, counted
 from regard.tasks.task import Row
 from regard.text import TokenizerSettings
@@ -100,14 +101,15 @@ class TaggingTask(Marking):
 
     @classmethod
     def learn(cls, recipe: TaggingRecipe, rows: Iterable[Row], start: Mapping[str, str]) -> "TaggingTask":
-        """The task with the words, letters and types of these rows."""
+        """The task with the words, letters and types of these rows; words and letters are those of the start's."""
         texts = (" ".join(word.text for word in gold(row, recipe.words).words) for row in rows)
         reading = Reading.learn(texts, recipe, start)
         found = [gold(row, recipe.words) for row in rows]
         labels = sorted({split(tag)[1] for one in found for tag in one.tags} - {""})
         if not labels:
             raise DataError("There is no entity in the training data, so there is nothing to learn.")
-        letters = Letters.learn(counted([word.text for word in one.words] for one in found))
+        words = counted([word.text for word in one.words] for one in found)
+        letters = Letters.load(start) if LETTERS in start else Letters.learn(words)
         return cls(recipe, reading, letters if recipe.head.characters else None, tuple(labels))
 
     @classmethod
