@@ -17,6 +17,7 @@ from pydantic import Field
 from torch import Tensor
 
 from regard.attention import Record, record
+from regard.metrics.labels import SEPARATOR
 from regard.tasks import reading
 from regard.tasks.grouping import blocks, for_reading, in_groups
 from regard.tasks.labelling import Labels
@@ -164,7 +165,7 @@ class Classifying:
         found = mean(work, seen)
         chosen = self.chosen(found)
         return Classified(
-            "|".join(self.labels.names[place] for place in chosen),
+            SEPARATOR.join(self.labels.names[place] for place in chosen),
             self.score(found, chosen),
             work.status,
             dict(zip(self.labels.names, found.tolist(), strict=True)),
