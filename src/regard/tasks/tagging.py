@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int
-from pydantic import PositiveInt
+from pydantic import PositiveInt, model_validator
 from torch import Tensor, nn
 
 from regard.config import Part, Rate, Settings
@@ -62,10 +62,28 @@ class HeadSettings(Settings):
         )
 
 
+class WordSettings(TokenizerSettings):
+    """Whole words, in lower case and seen twice, unless another kind of tokenizer is named."""
+
+    kind: str = "spaced"
+    size: PositiveInt = 30_000
+    lower: bool = True
+    least: PositiveInt = 2
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_named(cls, values: Any) -> Any:
+        """What is right for words is not for any kind: one that is named has its own defaults."""
+        if not isinstance(values, Mapping) or "kind" not in values:
+            return values
+        common = {name: TokenizerSettings.model_fields[name].default for name in ("size", "lower", "least")}
+        return {**common, **values}
+
+
 class TaggingRecipe(MarkingRecipe, ReadingRecipe):
     """A text by its words and their letters; `model` is an encoder."""
 
-    tokenizer: TokenizerSettings = TokenizerSettings(kind="spaced", size=30_000, lower=True, least=2)
+    tokenizer: WordSettings = WordSettings()
     head: HeadSettings = HeadSettings()
     loss: LossSettings = LossSettings(smoothing=0.0)
     metrics: tuple[Part, ...] = (Part(name="entity_f1"), Part(name="entity_precision"), Part(name="entity_recall"))
