@@ -204,6 +204,17 @@ def test_alignment_reads_an_output_after_what_the_model_begins_with(tmp_path: Pa
     assert found == pytest.approx(layer(seen)[0][0, :2, 1:-1].numpy(), abs=1e-6)
 
 
+@pytest.mark.parametrize("task", ["translation", "summarization"])
+def test_a_prefix_and_a_target_stand_behind_what_opens_a_text(task: str, tmp_path: Path) -> None:
+    ours = from_huggingface(sequence("bart", tmp_path / "bart")[0], task)
+    ours = ours.with_settings("search.method=greedy", "search.longest_factor=0", "search.longest_extra=6")
+    (given,) = ours.task.inputs()
+    row, opened = {given: "the dog runs ."}, ("[CLS]", "a", "cat")
+    assert ours.predict([{**row, "prefix": "a cat"}])[0].pieces[:3] == opened
+    found = ours.explain(row, "occlusion", target="a cat", words=False)
+    assert tuple(unit.text for unit in found.outputs.units[:3]) == opened
+
+
 def test_a_text_is_split_where_positions_end_for_it_and_what_frames_it(tmp_path: Path) -> None:
     ours = from_huggingface(sequence("bart", tmp_path / "bart")[0])
     ours = ours.with_settings("search.method=greedy", "search.longest_factor=0", "search.longest_extra=6")

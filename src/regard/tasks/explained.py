@@ -75,7 +75,7 @@ def translated(task: Any, model: nn.Module, row: Any, recipe: Any, target: str |
         done = translating.done([job])[0]
         output = (done.hypotheses[0].pieces, done.text)
     else:
-        output = (sides.target.encode(target).ids, target)
+        output = (sides.begun(target), target)
     cut, opening = sides.source.encode(job.text), translating.opening
     framed = [*opening, *named(sides.source, sides.source.opening)]
     inputs = axis(job.text, cut, framed, named(sides.source, job.pieces[len(framed) + len(cut) :]))
@@ -93,7 +93,7 @@ def drafted(task: Any, model: nn.Module, row: Any, recipe: Any, target: str | No
         draft = drafting.searched([job])[0]
         output = (draft.hypotheses[0].pieces, draft.text)
     else:
-        output = (task.reader.write_many([target], [job.read.words])[0], target)
+        output = (drafting.begun(target, job.read), target)
     inputs = _lines(task, job)
     if not hasattr(model, "encoder"):
         return continued(model, inputs, job.pieces, task.sides.target, output)
