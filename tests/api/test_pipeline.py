@@ -138,6 +138,21 @@ def test_simultaneous_translation_is_the_same_when_it_is_settled(model: Pipeline
 
 
 def test_simultaneous_translation_refuses_what_needs_a_search(model: Pipeline, tmp_path: Path) -> None:
+def test_simultaneous_translation_is_aligned(model: Pipeline) -> None:
+    greedy = model.with_settings("search.method=greedy", "predict.alignment=true")
+    [whole], [waited], [early] = (
+        each.predict(["He reads a red book."])
+        for each in (
+            greedy,
+            greedy.with_settings("predict.simultaneous.words=100"),
+            greedy.with_settings("predict.simultaneous.words=1"),
+        )
+    )
+    assert whole.text == waited.text
+    assert (waited.links, waited.alignment) == (whole.links, whole.alignment)
+    assert early.links
+
+
     (tmp_path / "terms.tsv").write_text("book\tBuch\n", "utf-8")
     early = model.with_settings("predict.simultaneous.words=1")
     with pytest.raises(RequestError, match="cannot be given a prefix"):
