@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from regard import train
-from regard.api import recipes, starts
+from regard.api import longest, recipes, starts
 from regard.api.devices import device
 from regard.api.materials import Materials, Stores
 from regard.api.pipeline import Pipeline
@@ -111,6 +111,8 @@ class Training:
 
     def _steps(self, stop: Callable[[], bool] | None) -> Iterator[Step]:
         progress = self.restored()
+        for name, examples in (("training", self.stores.train), ("validation", self.stores.valid)):
+            longest.see(self.task, self.model, examples, self.recipe.batches.longest, name)
         data = [store.manifest.fingerprint for store in self.stores.each]
         self.team.agree({"update": progress.update, "data": data, "torch": torch.__version__})
         written = Written(self.folder, self.kept, self.recipe.tensorboard) if self.team.leads else None
