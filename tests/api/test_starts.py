@@ -136,6 +136,13 @@ def test_a_start_that_is_no_bundle_is_one_sentence(wrong: str, tmp_path: Path) -
         begun(table(tmp_path, TWO), tmp_path / wrong, tmp_path)
 
 
+def test_embeddings_have_one_beginning(start: Path, tmp_path: Path) -> None:
+    (tmp_path / "vectors.txt").write_text("fine 1 2 3 4 5 6 7 8\n")
+    with pytest.raises(ConfigError, match=r"vectors.path = .* model.start = .*leave one of the two out"):
+        begun(table(tmp_path, TWO), start, tmp_path, vectors={"path": str(tmp_path / "vectors.txt")})
+    assert not (tmp_path / "run").exists()
+
+
 def test_word_vectors_begin_the_embeddings_and_their_coverage_is_told(tmp_path: Path) -> None:
     (tmp_path / "vectors.txt").write_text("fine 1 2 3\ndull 4 5 6\nelsewhere 7 8 9\n")
     told: list[str] = []

@@ -70,6 +70,15 @@ def resolved(recipe: Recipe) -> Recipe:
     return type(recipe).read(recipe.plain() | {"model": values})
 
 
+def check(recipe: Recipe) -> None:
+    """Refuse two beginnings of the same embeddings, of which one would be lost in silence."""
+    if recipe.model.start and recipe.vectors is not None:
+        raise ConfigError(
+            f"vectors.path = {recipe.vectors.path!r} begins embeddings, and so does model.start = "
+            f"{recipe.model.start!r}, which brings its own; leave one of the two out."
+        )
+
+
 def bundle_recipe(path: Path) -> dict[str, Any]:
     """The recipe a bundle keeps."""
     return dict(bundle.load(inside(path)).recipe)

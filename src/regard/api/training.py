@@ -83,6 +83,7 @@ class Training:
         tell: Callable[[str], None] = lambda _: None,
         preparing: int = 1,
     ) -> None:
+        starts.check(recipe)
         recipe = starts.resolved(recipe)
         self.recipe, self.folder, self.preparing = recipe, folder, preparing
         self.resume = resume or self.started_again()
@@ -110,9 +111,9 @@ class Training:
             yield from self._steps(stop)
 
     def _steps(self, stop: Callable[[], bool] | None) -> Iterator[Step]:
-        progress = self.restored()
         for name, examples in (("training", self.stores.train), ("validation", self.stores.valid)):
             longest.see(self.task, self.model, examples, self.recipe.batches.longest, name)
+        progress = self.restored()
         data = [store.manifest.fingerprint for store in self.stores.each]
         self.team.agree({"update": progress.update, "data": data, "torch": torch.__version__})
         written = Written(self.folder, self.kept, self.recipe.tensorboard) if self.team.leads else None
