@@ -61,6 +61,11 @@ class DialogueTask(WritingTask):
     fields: ClassVar = ("turns", "reply")
 
     @classmethod
+    def known_by(cls) -> tuple[str, ...]:
+        """What was said before: half of the replies there are have been given elsewhere."""
+        return cls.inputs()
+
+    @classmethod
     def fault(cls, row: Row, recipe: Any) -> str:
         return turns.fault(row["turns"])
 

@@ -89,6 +89,12 @@ class Task(Protocol):
         return cls.inputs()
 
     @classmethod
+    def known_by(cls) -> tuple[str, ...]:
+        """The fields by which a row is known from held-out data: what is given, and what is written if that is text
+        too; nothing stands for all of them."""
+        return () if cls.two_sides or cls.inputs() == cls.fields else cls.inputs()
+
+    @classmethod
     def sample(cls) -> list[Row]:
         """A few rows such as the task reads, to try a recipe with before there are any."""
         names = enumerate(cls.fields)
