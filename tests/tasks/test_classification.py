@@ -392,6 +392,14 @@ def test_words_of_the_vectors_are_known_beyond_training(tmp_path: Path) -> None:
     assert model.encoder.embedding.vectors[pieces.index("sublime")].tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
+def test_a_sample_of_the_texts_is_none_of_the_lexicon(tmp_path: Path) -> None:
+    words = [f"w{number}" for number in range(40)]
+    (tmp_path / "v.txt").write_text("".join(f"{word} 1 2\n" for word in words), "utf-8")
+    tokenizer = {"kind": "words", "size": 500, "least": 2, "sample": 5}
+    values = {"vectors": {"path": "v.txt"}, "data": {"root": str(tmp_path)}, "tokenizer": tokenizer, "lexicon": 40}
+    assert set(words) <= set(learned(rows(40), **values).reading.tokenizer.pieces)
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Literal, Self
 
@@ -65,7 +64,7 @@ class Reading:
         """A tokenizer for these texts and the words of the lexicon, or that of the model to go on from."""
         if start:
             return cls.load(start)
-        return cls(Tokenizer.learn(recipe.tokenizer, chain(texts, _lexicon(recipe)), recipe.seed))
+        return cls(Tokenizer.learn(recipe.tokenizer, texts, recipe.seed, _lexicon(recipe)))
 
     @classmethod
     def load(cls, files: Mapping[str, str]) -> "Reading":
