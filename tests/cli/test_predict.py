@@ -35,6 +35,7 @@ NASTY = [
     "dog\r",
 ]
 QUICK = ["search.beams=1", "search.longest_extra=3"]
+QUICKLY = [word for change in QUICK for word in ("--set", change)]
 
 
 def bytes_out(result: object) -> bytes:
@@ -294,3 +295,15 @@ def test_a_long_file_is_measured_first_and_gives_the_same_lines(run: Path, tmp_p
         assert bytes_out(found) == bytes_out(plain)
         assert found.exit_code == 0
         assert ("Lines a second: " in found.stderr) == measured
+
+
+@pytest.mark.parametrize("bad", ['{"src": "the dog"}', '{"source": "the dog", "prefix_pieces": [99999]}'])
+def test_a_bad_line_costs_no_other_where_engines_are_measured(run: Path, tmp_path: Path, bad: str) -> None:
+    lines = ['{"source": "the dog"}'] * 510
+    lines[20] = bad
+    (tmp_path / "in.jsonl").write_text("\n".join(lines), "utf-8")
+    result = regard("predict", run, tmp_path / "in.jsonl", "--engine", "auto", *QUICKLY)
+    assert result.exit_code == 1
+    assert "1 of 510 lines could not be answered" in result.stderr
+    assert bytes_out(result).count(b"\n") == 510
+    assert not bytes_out(result).split(b"\n")[20]

@@ -86,15 +86,15 @@ def one_by_one(pipeline: Pipeline, lines: Iterable[Given]) -> Iterator[tuple[Giv
 
 def streamed(pipeline: Pipeline, lines: Iterable[Given]) -> Iterator[tuple[Given, Result]]:
     """Lines with their results, many read at a time; one that cannot be reached ends it after those before it."""
-    return _in_turn(pipeline.stream, _fitting(pipeline, lines))
+    return _in_turn(pipeline.stream, fitting(pipeline, lines))
 
 
 def embedded(pipeline: Pipeline, lines: Iterable[Given]) -> Iterator[tuple[Given, Float[Tensor, " D"]]]:
     """Lines with their vectors, in the same way."""
-    return _in_turn(pipeline.embed, _fitting(pipeline, lines))
+    return _in_turn(pipeline.embed, fitting(pipeline, lines))
 
 
-def _fitting(pipeline: Pipeline, lines: Iterable[Given]) -> Iterator[Given]:
+def fitting(pipeline: Pipeline, lines: Iterable[Given]) -> Iterator[Given]:
     """Lines, of which those that lack a field are seen to have no answer."""
     for line in lines:
         try:
