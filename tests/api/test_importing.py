@@ -21,6 +21,7 @@ from regard.errors import ConfigError, RegardError, RequestError
 from regard.tasks.links import attention
 from regard.tasks.looking import layer
 from regard.text import Tokenizer
+from tests.cli.toy import regard as command
 
 LINES = ["A dog runs.", "Ein Hund läuft über die Straße!", "", "two  spaces, 3 numbers 42", "你好，世界"]
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "dog", "runs", ".", "the", "##s", "cat", "2"]
@@ -245,6 +246,17 @@ def test_an_output_is_cut_where_the_positions_of_a_decoder_end(how: str, tmp_pat
     cut = [one for one in found if "limit" in one.status]
     assert cut
     assert all(len(one.pieces) == 31 for one in cut)
+
+
+def test_an_imported_model_is_pruned_by_what_is_given(tmp_path: Path) -> None:
+    from_huggingface(sequence("bart", tmp_path / "bart")[0]).save(tmp_path / "bundle")
+    for side in ("en", "de"):
+        (tmp_path / f"held.{side}").write_text("the dog runs .\na cat\n", "utf-8")
+    asked = ["prune", tmp_path / "bundle", "--heads", 1, "--set", "search.method=greedy", "--out", tmp_path / "small"]
+    assert "without validation data" in str(command(*asked).exception)
+    result = command(*asked, "--data", tmp_path / "held.en", "--data", tmp_path / "held.de")
+    assert result.exit_code == 0
+    assert len(regard.load(tmp_path / "small").recipe.model.options["kept"]) == 1
 
 
 def test_an_imported_decoder_goes_on_as_transformers_does(tmp_path: Path) -> None:

@@ -184,6 +184,10 @@ class Task(Protocol):
         """The recipe with what is chosen on validation once the model has learned, such as a threshold."""
         return recipe
 
+    def testing(self, recipe: Any) -> Any:
+        """The recipe by which a held-out row is asked for what it holds itself, where it names no place to ask for."""
+        return recipe
+
     def subject(self, model: nn.Module, row: Row, recipe: Any, target: str | None) -> Subject:
         """A prediction, or the output that is given, as explanations ask for it."""
         raise RequestError(f"Predictions of the task {recipe.task} cannot be explained yet.")
