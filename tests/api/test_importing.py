@@ -17,7 +17,7 @@ from regard.api.importing import from_huggingface
 from regard.attention import record
 from regard.cli.inspect import described
 from regard.decode import Hypothesis, wait_k
-from regard.errors import ConfigError, RegardError, RequestError
+from regard.errors import ConfigError, DataError, RegardError, RequestError
 from regard.tasks.links import attention
 from regard.tasks.looking import layer
 from regard.text import Tokenizer
@@ -246,6 +246,61 @@ def test_an_output_is_cut_where_the_positions_of_a_decoder_end(how: str, tmp_pat
     cut = [one for one in found if "limit" in one.status]
     assert cut
     assert all(len(one.pieces) == 31 for one in cut)
+
+
+def test_an_imported_model_that_finds_hidden_pieces_finds_those_of_transformers(tmp_path: Path) -> None:
+    torch.manual_seed(2)
+    config = transformers.BertConfig(
+        vocab_size=len(WORDS),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=24,
+        hidden_act="relu",
+        layer_norm_eps=0.1,
+    )
+    theirs = transformers.BertForMaskedLM(config).eval()
+    with torch.no_grad():
+        for parameter in theirs.parameters():
+            parameter.add_(0.5 * torch.randn_like(parameter))
+    theirs.save_pretrained(tmp_path / "bert")
+    write_tokenizer(tmp_path / "bert")
+    ours = from_huggingface(tmp_path / "bert").with_settings("predict.best=8")
+    (found,) = ours.predict(["the <mask> runs ."])
+    with torch.inference_mode():
+        logits = theirs(torch.tensor([[2, 9, 4, 7, 8, 3]])).logits[0, 2]
+    chances = {WORDS[number]: chance for number, chance in enumerate(logits.softmax(-1).tolist())}
+    for fill in found.fills[0]:
+        assert fill.probability == pytest.approx(chances[fill.piece], abs=1e-5)
+
+
+def test_an_encoder_without_a_head_finds_no_hidden_pieces(bert: Path) -> None:
+    with pytest.raises(ConfigError, match=r"Unknown task for this model 'masked'\. Known: embedding"):
+        from_huggingface(bert, "masked")
+
+
+@pytest.mark.parametrize(
+    ("pooling", "modules", "told"),
+    [
+        (["mean_tokens", "cls_token"], ["Transformer", "Pooling"], "pooling_mode_mean_tokens, pooling_mode_cls_token"),
+        (["lasttoken"], ["Transformer", "Pooling"], "pooling_mode_lasttoken"),
+        (["mean_tokens"], ["Transformer", "Pooling", "Dense"], "goes through Dense"),
+        (["cls_token"], ["Transformer", "Pooling", "Normalize"], ""),
+    ],
+)
+def test_a_vector_made_in_a_way_that_is_not_known_is_refused(
+    pooling: list[str], modules: list[str], told: str, bert: Path
+) -> None:
+    (bert / "1_Pooling").mkdir()
+    (bert / "1_Pooling" / "config.json").write_text(json.dumps({f"pooling_mode_{name}": True for name in pooling}))
+    (bert / "modules.json").write_text(json.dumps([{"type": f"sentence_transformers.models.{one}"} for one in modules]))
+    if told:
+        with pytest.raises(DataError, match=told):
+            from_huggingface(bert)
+    else:
+        head = from_huggingface(bert).recipe.plain()["head"]
+        assert (head["pooling"]["how"], head["unit"]) == ("first", True)
 
 
 def test_an_imported_model_is_pruned_by_what_is_given(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from regard.api import recipes
 from regard.api.pipeline import Pipeline
 from regard.convert import gguf, huggingface
 from regard.convert.huggingface import Imported
-from regard.convert.huggingface.folder import config
+from regard.convert.huggingface.folder import config, table
 from regard.errors import ConfigError, DataError, RegardError, unknown
 from regard.files import shown
 from regard.models import Vocabulary
@@ -33,16 +33,26 @@ KINDS = {
     "pegasus": ("transformer", SEQUENCE),
     "blenderbot": ("transformer", SEQUENCE),
 }
+# How sentence-transformers sums up a text, and what may stand around that.
+POOLING = {
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_cls_token": "first",
+    "pooling_mode_max_tokens": "maximum",
+}
+MODULES = {"Transformer", "Pooling", "Normalize"}
 
 
 def from_huggingface(folder: Path, task: str = "") -> Pipeline:
     """The model in a folder of config.json, safetensors and tokenizer.json, ready to be saved as a bundle."""
     found = huggingface.read(folder)
     name, tasks = KINDS[found.architecture]
-    chosen = _task(task, ("masked",) if found.head is not None else tasks)
+    chosen = _task(task, ("masked",) if found.head is not None else tasks[:1] if tasks == ENCODER else tasks)
     settings = {"model": {"name": name, **found.settings.plain()}, "predict": _predict(found, chosen, folder)}
     if chosen == "embedding":
         settings["head"] = _pooling(folder)
+    if chosen == "masked":
+        layers = found.settings
+        settings["head"] = {"activation": layers.feedforward.activation, "epsilon": layers.embedding.epsilon}
     facts = {"from": "huggingface", "architecture": found.architecture, "left": list(found.left)}
     tokenizers = {"tokenizer.json": read_tokenizer(folder)}
     if isinstance(found.vocabulary, Vocabulary):
@@ -130,15 +140,22 @@ def _pooling(folder: Path) -> dict[str, Any]:
     path = folder / "1_Pooling" / "config.json"
     if not path.exists():
         return {"pooling": {"how": "mean"}, "unit": False}
+    told = table(path)
+    asked = [name for name, on in told.items() if name.startswith("pooling_mode_") and on is True]
+    if len(asked) > 1 or not set(asked) <= POOLING.keys():
+        known = ", ".join(POOLING)
+        raise DataError(f"{shown(path)} asks for {', '.join(asked)}; a text is summed up by one of {known} here.")
+    return {"pooling": {"how": POOLING[asked[0]] if asked else "mean"}, "unit": "Normalize" in _modules(folder)}
+
+
+def _modules(folder: Path) -> set[str]:
+    """What a vector goes through by the list of sentence-transformers, if there is one."""
+    path = folder / "modules.json"
     try:
-        told = json.loads(path.read_text("utf-8"))
-        modules = (folder / "modules.json").read_text("utf-8") if (folder / "modules.json").exists() else ""
-    except (OSError, ValueError) as error:
+        listed = json.loads(path.read_text("utf-8")) if path.exists() else []
+        kinds = {str(entry["type"]).rpartition(".")[2] for entry in listed}
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise DataError(f"{shown(path)} cannot be read: {error}.") from None
-    modes = {
-        "mean": "pooling_mode_mean_tokens",
-        "first": "pooling_mode_cls_token",
-        "maximum": "pooling_mode_max_tokens",
-    }
-    how = next((ours for ours, theirs in modes.items() if told.get(theirs)), "mean")
-    return {"pooling": {"how": how}, "unit": "Normalize" in modules}
+    if strangers := sorted(kinds - MODULES):
+        raise DataError(f"{shown(path)}: a vector goes through {', '.join(strangers)}, which is not known here.")
+    return kinds
