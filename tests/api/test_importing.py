@@ -16,10 +16,12 @@ from regard.api.exporting import export
 from regard.api.importing import from_huggingface
 from regard.attention import record
 from regard.cli.inspect import described
+from regard.convert.huggingface.generating import meant
 from regard.decode import Hypothesis, wait_k
 from regard.errors import ConfigError, DataError, RegardError, RequestError
 from regard.tasks.links import attention
 from regard.tasks.looking import layer
+from regard.tasks.prompting import WritingSettings
 from regard.text import Tokenizer
 from tests.cli.toy import regard as command
 
@@ -303,6 +305,36 @@ def test_a_vector_made_in_a_way_that_is_not_known_is_refused(
         assert (head["pooling"]["how"], head["unit"]) == ("first", True)
 
 
+@pytest.mark.parametrize("place", ["generation_config.json", "config.json"])
+def test_an_imported_model_is_searched_as_its_folder_says(place: str, tmp_path: Path) -> None:
+    folder, _ = sequence("bart", tmp_path / "bart")
+    usual = from_huggingface(folder, "summarization").recipe.search
+    told = {"num_beams": 4, "length_penalty": 2.0, "no_repeat_ngram_size": 2, "max_length": 20, "min_length": 5}
+    before = json.loads((folder / place).read_text("utf-8"))
+    (folder / place).write_text(json.dumps(before | told | {"early_stopping": "never"}), "utf-8")
+    made = from_huggingface(folder, "summarization")
+    changed = {"method": "beam", "beams": 4, "no_repeat": 2, "stop": "sure", "longest_factor": 0.0, "longest_extra": 19}
+    found = made.recipe.search.plain()
+    assert found == {**usual.plain(), **changed, "length": {"name": "average", "alpha": 2.0}}
+    assert made.facts["left_of_search"] == ["min_length = 5"]
+
+
+@pytest.mark.parametrize(
+    ("told", "wanted"),
+    [
+        ({}, ("sample", 1.0, None, 0.95)),
+        ({"do_sample": False}, ("greedy", 1.0, None, 0.95)),
+        ({"do_sample": True, "temperature": 0.6, "top_p": 0.9}, ("sample", 0.6, 50, 0.9)),
+        ({"do_sample": True, "top_k": 0}, ("sample", 1.0, None, 1.0)),
+    ],
+)
+def test_a_decoder_is_sampled_as_its_folder_says(told: dict[str, object], wanted: object, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}", "utf-8")
+    (tmp_path / "generation_config.json").write_text(json.dumps(told), "utf-8")
+    search = WritingSettings.read(meant(tmp_path, 2048).search)
+    assert (search.method, search.temperature, search.top_k, search.top_p) == wanted
+
+
 def test_an_imported_model_is_pruned_by_what_is_given(tmp_path: Path) -> None:
     from_huggingface(sequence("bart", tmp_path / "bart")[0]).save(tmp_path / "bundle")
     for side in ("en", "de"):
@@ -312,6 +344,17 @@ def test_an_imported_model_is_pruned_by_what_is_given(tmp_path: Path) -> None:
     result = command(*asked, "--data", tmp_path / "held.en", "--data", tmp_path / "held.de")
     assert result.exit_code == 0
     assert len(regard.load(tmp_path / "small").recipe.model.options["kept"]) == 1
+
+
+def test_an_export_tells_transformers_how_it_is_searched(tmp_path: Path) -> None:
+    made = from_huggingface(sequence("marian", tmp_path / "marian")[0])
+    made = made.with_settings("search.beams=3", "search.no_repeat=2", "search.length.alpha=0.5")
+    export(made, "huggingface", tmp_path / "out")
+    theirs = transformers.GenerationConfig.from_pretrained(tmp_path / "out")
+    assert (theirs.num_beams, theirs.no_repeat_ngram_size, theirs.length_penalty) == (3, 2, 0.5)
+    # Otherwise it would be 20.
+    assert (theirs.max_length, theirs.early_stopping) == (1024, True)
+    assert from_huggingface(tmp_path / "out").recipe.search == made.recipe.search
 
 
 def test_an_imported_decoder_goes_on_as_transformers_does(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from regard.api import recipes
 from regard.api.pipeline import Pipeline
 from regard.convert import gguf, huggingface
-from regard.convert.huggingface import Imported
+from regard.convert.huggingface import Imported, generating
 from regard.convert.huggingface.folder import config, table
 from regard.errors import ConfigError, DataError, RegardError, unknown
 from regard.files import shown
@@ -53,7 +53,11 @@ def from_huggingface(folder: Path, task: str = "") -> Pipeline:
     if chosen == "masked":
         layers = found.settings
         settings["head"] = {"activation": layers.feedforward.activation, "epsilon": layers.embedding.epsilon}
-    facts = {"from": "huggingface", "architecture": found.architecture, "left": list(found.left)}
+    facts: dict[str, Any] = {"from": "huggingface", "architecture": found.architecture, "left": list(found.left)}
+    if chosen not in ENCODER:
+        meant = generating.meant(folder, settings["predict"].get("longest"))
+        settings["search"] = _search(meant.search, chosen)
+        facts |= {"left_of_search": list(meant.left)} if meant.left else {}
     tokenizers = {"tokenizer.json": read_tokenizer(folder)}
     if isinstance(found.vocabulary, Vocabulary):
         begin, end = found.vocabulary.begin, found.vocabulary.end
@@ -122,6 +126,11 @@ def _predict(found: Imported, task: str, folder: Path) -> dict[str, Any]:
     if task in DECODER:
         return {**_chat(read_template(folder), read_tokenizer(folder)), **room}
     return room
+
+
+def _search(meant: Mapping[str, Any], task: str) -> dict[str, Any]:
+    """How it is meant to be searched; what a decoder may write is counted otherwise here."""
+    return {name: one for name, one in meant.items() if task not in DECODER or not name.startswith("longest")}
 
 
 def _chat(template: str | None, tokenizer: ForeignTokenizer) -> dict[str, Any]:
