@@ -16,11 +16,14 @@ from regard.api.exporting import export
 from regard.api.importing import from_huggingface
 from regard.attention import record
 from regard.cli.inspect import described
+from regard.convert.huggingface.generating import meant
 from regard.decode import Hypothesis, wait_k
-from regard.errors import ConfigError, RegardError
+from regard.errors import ConfigError, DataError, RegardError, RequestError
 from regard.tasks.links import attention
 from regard.tasks.looking import layer
+from regard.tasks.prompting import WritingSettings
 from regard.text import Tokenizer
+from tests.cli.toy import regard as command
 
 LINES = ["A dog runs.", "Ein Hund läuft über die Straße!", "", "two  spaces, 3 numbers 42", "你好，世界"]
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "dog", "runs", ".", "the", "##s", "cat", "2"]
@@ -100,6 +103,13 @@ def test_vectors_alone_are_those_in_company(bert: Path) -> None:
 def test_a_text_longer_than_the_positions_is_read_in_windows(bert: Path) -> None:
     (found,) = from_huggingface(bert).predict(["the dog runs . " * 20])
     assert found.status == ("windows",)
+
+
+def test_a_text_that_is_refused_has_no_vector(bert: Path) -> None:
+    made = from_huggingface(bert).with_settings("predict.long=refuse")
+    assert made.predict(["dog " * 60])[0].status == ("refused",)
+    with pytest.raises(RequestError, match=r"A text of 60 pieces, 'dog dog .*, is longer than 24"):
+        list(made.embed(["dog", "dog " * 60]))
 
 
 def test_no_setting_reads_more_at_once_than_the_positions_hold(bert: Path) -> None:
@@ -197,6 +207,17 @@ def test_alignment_reads_an_output_after_what_the_model_begins_with(tmp_path: Pa
     assert found == pytest.approx(layer(seen)[0][0, :2, 1:-1].numpy(), abs=1e-6)
 
 
+@pytest.mark.parametrize("task", ["translation", "summarization"])
+def test_a_prefix_and_a_target_stand_behind_what_opens_a_text(task: str, tmp_path: Path) -> None:
+    ours = from_huggingface(sequence("bart", tmp_path / "bart")[0], task)
+    ours = ours.with_settings("search.method=greedy", "search.longest_factor=0", "search.longest_extra=6")
+    (given,) = ours.task.inputs()
+    row, opened = {given: "the dog runs ."}, ("[CLS]", "a", "cat")
+    assert ours.predict([{**row, "prefix": "a cat"}])[0].pieces[:3] == opened
+    found = ours.explain(row, "occlusion", target="a cat", words=False)
+    assert tuple(unit.text for unit in found.outputs.units[:3]) == opened
+
+
 def test_a_text_is_split_where_positions_end_for_it_and_what_frames_it(tmp_path: Path) -> None:
     ours = from_huggingface(sequence("bart", tmp_path / "bart")[0])
     ours = ours.with_settings("search.method=greedy", "search.longest_factor=0", "search.longest_extra=6")
@@ -227,6 +248,113 @@ def test_an_output_is_cut_where_the_positions_of_a_decoder_end(how: str, tmp_pat
     cut = [one for one in found if "limit" in one.status]
     assert cut
     assert all(len(one.pieces) == 31 for one in cut)
+
+
+def test_an_imported_model_that_finds_hidden_pieces_finds_those_of_transformers(tmp_path: Path) -> None:
+    torch.manual_seed(2)
+    config = transformers.BertConfig(
+        vocab_size=len(WORDS),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=24,
+        hidden_act="relu",
+        layer_norm_eps=0.1,
+    )
+    theirs = transformers.BertForMaskedLM(config).eval()
+    with torch.no_grad():
+        for parameter in theirs.parameters():
+            parameter.add_(0.5 * torch.randn_like(parameter))
+    theirs.save_pretrained(tmp_path / "bert")
+    write_tokenizer(tmp_path / "bert")
+    ours = from_huggingface(tmp_path / "bert").with_settings("predict.best=8")
+    (found,) = ours.predict(["the <mask> runs ."])
+    with torch.inference_mode():
+        logits = theirs(torch.tensor([[2, 9, 4, 7, 8, 3]])).logits[0, 2]
+    chances = {WORDS[number]: chance for number, chance in enumerate(logits.softmax(-1).tolist())}
+    for fill in found.fills[0]:
+        assert fill.probability == pytest.approx(chances[fill.piece], abs=1e-5)
+
+
+def test_an_encoder_without_a_head_finds_no_hidden_pieces(bert: Path) -> None:
+    with pytest.raises(ConfigError, match=r"Unknown task for this model 'masked'\. Known: embedding"):
+        from_huggingface(bert, "masked")
+
+
+@pytest.mark.parametrize(
+    ("pooling", "modules", "told"),
+    [
+        (["mean_tokens", "cls_token"], ["Transformer", "Pooling"], "pooling_mode_mean_tokens, pooling_mode_cls_token"),
+        (["lasttoken"], ["Transformer", "Pooling"], "pooling_mode_lasttoken"),
+        (["mean_tokens"], ["Transformer", "Pooling", "Dense"], "goes through Dense"),
+        (["cls_token"], ["Transformer", "Pooling", "Normalize"], ""),
+    ],
+)
+def test_a_vector_made_in_a_way_that_is_not_known_is_refused(
+    pooling: list[str], modules: list[str], told: str, bert: Path
+) -> None:
+    (bert / "1_Pooling").mkdir()
+    (bert / "1_Pooling" / "config.json").write_text(json.dumps({f"pooling_mode_{name}": True for name in pooling}))
+    (bert / "modules.json").write_text(json.dumps([{"type": f"sentence_transformers.models.{one}"} for one in modules]))
+    if told:
+        with pytest.raises(DataError, match=told):
+            from_huggingface(bert)
+    else:
+        head = from_huggingface(bert).recipe.plain()["head"]
+        assert (head["pooling"]["how"], head["unit"]) == ("first", True)
+
+
+@pytest.mark.parametrize("place", ["generation_config.json", "config.json"])
+def test_an_imported_model_is_searched_as_its_folder_says(place: str, tmp_path: Path) -> None:
+    folder, _ = sequence("bart", tmp_path / "bart")
+    usual = from_huggingface(folder, "summarization").recipe.search
+    told = {"num_beams": 4, "length_penalty": 2.0, "no_repeat_ngram_size": 2, "max_length": 20, "min_length": 5}
+    before = json.loads((folder / place).read_text("utf-8"))
+    (folder / place).write_text(json.dumps(before | told | {"early_stopping": "never"}), "utf-8")
+    made = from_huggingface(folder, "summarization")
+    changed = {"method": "beam", "beams": 4, "no_repeat": 2, "stop": "sure", "longest_factor": 0.0, "longest_extra": 19}
+    found = made.recipe.search.plain()
+    assert found == {**usual.plain(), **changed, "length": {"name": "average", "alpha": 2.0}}
+    assert made.facts["left_of_search"] == ["min_length = 5"]
+
+
+@pytest.mark.parametrize(
+    ("told", "wanted"),
+    [
+        ({}, ("sample", 1.0, None, 0.95)),
+        ({"do_sample": False}, ("greedy", 1.0, None, 0.95)),
+        ({"do_sample": True, "temperature": 0.6, "top_p": 0.9}, ("sample", 0.6, 50, 0.9)),
+        ({"do_sample": True, "top_k": 0}, ("sample", 1.0, None, 1.0)),
+    ],
+)
+def test_a_decoder_is_sampled_as_its_folder_says(told: dict[str, object], wanted: object, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}", "utf-8")
+    (tmp_path / "generation_config.json").write_text(json.dumps(told), "utf-8")
+    search = WritingSettings.read(meant(tmp_path, 2048).search)
+    assert (search.method, search.temperature, search.top_k, search.top_p) == wanted
+
+
+def test_an_imported_model_is_pruned_by_what_is_given(tmp_path: Path) -> None:
+    from_huggingface(sequence("bart", tmp_path / "bart")[0]).save(tmp_path / "bundle")
+    for side in ("en", "de"):
+        (tmp_path / f"held.{side}").write_text("the dog runs .\na cat\n", "utf-8")
+    asked = ["prune", tmp_path / "bundle", "--heads", 1, "--set", "search.method=greedy", "--out", tmp_path / "small"]
+    assert "without validation data" in str(command(*asked).exception)
+    result = command(*asked, "--data", tmp_path / "held.en", "--data", tmp_path / "held.de")
+    assert result.exit_code == 0
+    assert len(regard.load(tmp_path / "small").recipe.model.options["kept"]) == 1
+
+
+def test_an_export_tells_transformers_how_it_is_searched(tmp_path: Path) -> None:
+    made = from_huggingface(sequence("marian", tmp_path / "marian")[0])
+    made = made.with_settings("search.beams=3", "search.no_repeat=2", "search.length.alpha=0.5")
+    export(made, "huggingface", tmp_path / "out")
+    theirs = transformers.GenerationConfig.from_pretrained(tmp_path / "out")
+    assert (theirs.num_beams, theirs.no_repeat_ngram_size, theirs.length_penalty) == (3, 2, 0.5)
+    # Otherwise it would be 20.
+    assert (theirs.max_length, theirs.early_stopping) == (1024, True)
+    assert from_huggingface(tmp_path / "out").recipe.search == made.recipe.search
 
 
 def test_an_imported_decoder_goes_on_as_transformers_does(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ GIVEN = {
     "classification": ({"text": "{}"}, {"label": "good"}),
     "tagging": ({"text": "{} came"}, {"tags": "O O"}),
     "answering": ({"question": "Who is {}?", "passage": "{} is here."}, {"answers": "[]"}),
+    "dialogue": ({"turns": "Hello, {}."}, {"reply": "Thanks!"}),
 }
 
 

@@ -4,6 +4,7 @@ import itertools
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +12,7 @@ from regard.api import Materials, Pipeline, load, train
 from regard.errors import ConfigError, DataError, RequestError
 from regard.nn import native
 from regard.tasks import TranslationRecipe, TranslationTask
-from tests.api.toy import RECURRENT, TRANSFORMER, recipe
+from tests.api.toy import RECURRENT, TRANSFORMER, book, recipe
 
 TEXTS = ["He reads a book.", "Peter bought a gray scarf for his grandfather yesterday.", "", "Zug", "Is it?", "  "]
 
@@ -137,6 +138,21 @@ def test_simultaneous_translation_is_the_same_when_it_is_settled(model: Pipeline
         assert list(early.settle(text))[-1] == early.predict([text])[0]
 
 
+def test_simultaneous_translation_is_aligned(model: Pipeline) -> None:
+    greedy = model.with_settings("search.method=greedy", "predict.alignment=true")
+    [whole], [waited], [early] = (
+        each.predict(["He reads a red book."])
+        for each in (
+            greedy,
+            greedy.with_settings("predict.simultaneous.words=100"),
+            greedy.with_settings("predict.simultaneous.words=1"),
+        )
+    )
+    assert whole.text == waited.text
+    assert (waited.links, waited.alignment) == (whole.links, whole.alignment)
+    assert early.links
+
+
 def test_simultaneous_translation_refuses_what_needs_a_search(model: Pipeline, tmp_path: Path) -> None:
     (tmp_path / "terms.tsv").write_text("book\tBuch\n", "utf-8")
     early = model.with_settings("predict.simultaneous.words=1")
@@ -218,6 +234,20 @@ def test_in_eight_bits_it_is_nearly_the_same_model_and_says_the_same_alone_in_co
     assert (watched.text, watched.score) == (alone[0].text, alone[0].score)
     with native.without():
         assert small.predict(lines[:1])[0].score == pytest.approx(alone[0].score, abs=1e-4)
+
+
+def test_a_bundle_is_verified_as_it_was_stored_and_rounded_then(model: Pipeline, tmp_path: Path) -> None:
+    lines = [source for source, _ in book().train[:100]]
+    torch.manual_seed(0)
+    # What has learned nothing writes something else as soon as it is rounded.
+    made = Pipeline(model.recipe, model.task, model.task.model().eval(), {}, {})
+    made.save(tmp_path / "made")
+    small = load(tmp_path / "made", "weights=int8").predict(lines)
+    pairs = zip(lines, made.predict(lines), small, strict=True)
+    others = [{"source": line} for line, whole, rounded in pairs if whole.text != rounded.text]
+    assert others
+    made.with_golden(others[:3]).save(tmp_path / "bundle")
+    assert load(tmp_path / "bundle", "weights=int8", verify=True).predict(lines) == small
 
 
 def test_what_is_chosen_at_loading_cannot_be_chosen_afterwards(model: Pipeline) -> None:

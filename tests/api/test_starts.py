@@ -90,6 +90,27 @@ def test_a_head_for_other_types_of_names_begins_afresh(tmp_path: Path) -> None:
     assert not torch.equal(heads[0], heads[1])
 
 
+def test_a_tagger_that_reads_letters_goes_on_with_others_by_those_it_knows(tmp_path: Path) -> None:
+    for number, words in enumerate([("Ada", "Bo", "Cy"), ("Özil", "Çelik", "Ada")]):
+        path = tmp_path / f"{number}.tsv"
+        path.write_text("".join(f"{who} sees Rome\tB-PER O B-LOC\n" for who in words) * 2, "utf-8")
+        corpus = {"path": str(path), "columns": {"text": 1, "tags": 2}}
+        values = {
+            "task": "tagging",
+            "data": {"train": corpus, "valid": corpus},
+            "model": {"start": str(tmp_path / "0")} if number else {"name": "recurrent", "width": 8},
+            "head": {"characters": {"width": 4, "out": 4}},
+            "train": {"updates": 1, "every": 1},
+        }
+        if not number:
+            before = regard.train(values, tmp_path / "0")
+    training = Training(read(values), tmp_path / "1")
+    training.claim()
+    after = training.learner.model.state_dict()
+    assert training.task.files()["letters.json"] == before.task.files()["letters.json"]
+    assert torch.equal(after["characters.vectors"], before.model.state_dict()["characters.vectors"])
+
+
 def test_what_is_frozen_does_not_move_and_lora_leaves_a_plain_bundle(start: Path, tmp_path: Path) -> None:
     tuning = {"frozen": ["encoder.embedding"]}
     made = regard.train(recipe(table(tmp_path, TWO), model={"start": str(start)}, tuning=tuning), tmp_path / "run")
@@ -113,6 +134,13 @@ def test_a_bundle_that_came_from_a_start_loads_without_it(start: Path, tmp_path:
 def test_a_start_that_is_no_bundle_is_one_sentence(wrong: str, tmp_path: Path) -> None:
     with pytest.raises(RegardError, match=r"bundle|folder"):
         begun(table(tmp_path, TWO), tmp_path / wrong, tmp_path)
+
+
+def test_embeddings_have_one_beginning(start: Path, tmp_path: Path) -> None:
+    (tmp_path / "vectors.txt").write_text("fine 1 2 3 4 5 6 7 8\n")
+    with pytest.raises(ConfigError, match=r"vectors.path = .* model.start = .*leave one of the two out"):
+        begun(table(tmp_path, TWO), start, tmp_path, vectors={"path": str(tmp_path / "vectors.txt")})
+    assert not (tmp_path / "run").exists()
 
 
 def test_word_vectors_begin_the_embeddings_and_their_coverage_is_told(tmp_path: Path) -> None:

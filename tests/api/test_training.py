@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from regard.api import Materials, Training, load, read, train
-from regard.errors import ConfigError, DataError, RegardError
+from regard.errors import ConfigError, DataError, ModelError, RegardError
 from regard.nn.parameters import named
-from tests.api.toy import RECURRENT, recipe
+from tests.api.toy import RECURRENT, TRANSFORMER, recipe
 
 
 def parameters(folder: Path) -> dict[str, torch.Tensor]:
@@ -138,6 +138,20 @@ def test_what_would_end_or_spoil_a_run_later_is_told_before_its_data_are_prepare
     plan = recipe(tmp_path / "data", validation={"metrics": ["bleu"]})
     with pytest.raises(ConfigError, match=told):
         Training(read(plan, [change]), tmp_path / "run")
+
+
+@pytest.mark.parametrize("part", ["train", "valid"])
+def test_an_example_without_a_position_is_told_before_the_first_update(tmp_path: Path, part: str) -> None:
+    model = {**TRANSFORMER, "position": {"name": "learned", "length": 60}}
+    plan = recipe(tmp_path / "data", model)
+    for side in ("en", "de"):
+        with (tmp_path / "data" / f"{part}.{side}").open("a", encoding="utf-8") as file:
+            file.write("und so weiter " * 40 + "\n")
+    training = Training(read(plan), tmp_path / "run")
+    with pytest.raises(ModelError, match=rf"example of {part}\w+: Position \d+ is past the 60.*batches.longest"):
+        next(training.steps())
+    shorter = Training(read(plan, ["batches.longest=60"]), tmp_path / "shorter")
+    assert next(shorter.steps()).progress.update == 1
 
 
 def test_fields_that_the_task_does_not_have_are_refused(tmp_path: Path) -> None:

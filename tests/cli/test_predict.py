@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,9 +14,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from regard.api import Pipeline
-from regard.cli.lines import Answers, Given, one_by_one, streamed
+from regard.cli.lines import Answers, Given, Talk, one_by_one, streamed
 from regard.cli.lines import given as given_lines
-from regard.errors import DataError, RegardError
+from regard.errors import DataError, RegardError, RequestError
 from tests.cli.toy import regard
 
 NASTY = [
@@ -34,6 +35,7 @@ NASTY = [
     "dog\r",
 ]
 QUICK = ["search.beams=1", "search.longest_extra=3"]
+QUICKLY = [word for change in QUICK for word in ("--set", change)]
 
 
 def bytes_out(result: object) -> bytes:
@@ -145,6 +147,63 @@ def test_a_line_the_model_cannot_take_costs_no_other_line(run: Path, tmp_path: P
     assert bytes_out(result).split(b"\n") == [b"" if n == place else line for n, line in enumerate(wanted)]
 
 
+@pytest.mark.parametrize("options", [[], ["--json"], ["--stream"], ["--stream", "--json"]])
+def test_a_line_without_an_answer_gets_no_text_that_follows_nothing(
+    others: dict[str, Path], tmp_path: Path, options: list[str]
+) -> None:
+    file = tmp_path / "in.jsonl"
+    rows = ['{"text": "the", "prefix": "dog"}', '{"txt": "the"}', "no JSON", '{"text": "", "prefix": "dog"}']
+    file.write_text("\n".join(rows), "utf-8")
+    changes = ["--set", "predict.pieces=5"]
+    result = regard("predict", others["language"], file, *options, *changes)
+    assert result.exit_code == 1
+    assert "2 of 4 lines could not be answered and got an empty output" in result.stderr
+    lines = bytes_out(result).decode().rstrip("\n").split("\n")
+    texts = [json.loads(line)["text"] if "--json" in options else line for line in lines]
+    assert [bool(text) for text in texts] == [True, False, False, True]
+    if "--json" in options:
+        assert ["error" in json.loads(line) for line in lines] == [False, True, True, False]
+
+
+def test_the_vector_of_a_line_without_an_answer_is_empty(others: dict[str, Path], tmp_path: Path) -> None:
+    file = tmp_path / "in.jsonl"
+    file.write_text('{"txt": "Bo"}\n{"text": ""}\n', "utf-8")
+    result = regard("predict", others["tagging"], file, "--embeddings", "--json")
+    bad, empty = map(json.loads, bytes_out(result).decode().splitlines())
+    assert (bad["embedding"], "lacks text" in bad["error"]) == ([], True)
+    assert len(empty["embedding"]) == 8
+
+
+def test_what_was_not_answered_is_no_part_of_a_conversation(others: dict[str, Path]) -> None:
+    pipeline = Pipeline.load(others["language"], ["predict.chat=plain", "predict.pieces=2"])
+    talk, (result,) = Talk(pipeline), pipeline.predict(["the dog"])
+    for text, fault in (("too much", RequestError("No.")), ("the dog", None)):
+        line = talk.asked(Given(text))
+        talk.heard(line.refused(fault) if fault else line, result)
+    talk.heard(talk.asked(Given("", fault="no text")), result)
+    said = [("user", "the dog"), ("assistant", result.text)]
+    assert [(one["role"], one["content"]) for one in talk.messages] == said
+
+
+def test_a_stream_answers_a_line_before_the_next_is_read_in_json_too(run: Path) -> None:
+    changes = ["--set", "search.longest_extra=1", "--set", "search.beams=1"]
+    command = [sys.executable, "-m", "regard", "predict", str(run), "--stream", "--json", *changes]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"}
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    for text in (b"the dog", b"the cat"):
+        process.stdin.write(text + b"\n")
+        process.stdin.flush()
+        ready, _, _ = select.select([process.stdout], [], [], 60)
+        assert ready
+        assert json.loads(process.stdout.readline())["source"] == text.decode()
+    process.stdin.close()
+    assert process.wait(timeout=60) == 0
+    process.stdout.close()
+
+
 def test_what_concerns_every_line_is_said_once(run: Path, others: dict[str, Path]) -> None:
     result = regard("predict", others["tagging"], "--with", others["tagging"], given=b"Ada\n")
     assert "Only models that write text" in str(result.exception)
@@ -236,3 +295,15 @@ def test_a_long_file_is_measured_first_and_gives_the_same_lines(run: Path, tmp_p
         assert bytes_out(found) == bytes_out(plain)
         assert found.exit_code == 0
         assert ("Lines a second: " in found.stderr) == measured
+
+
+@pytest.mark.parametrize("bad", ['{"src": "the dog"}', '{"source": "the dog", "prefix_pieces": [99999]}'])
+def test_a_bad_line_costs_no_other_where_engines_are_measured(run: Path, tmp_path: Path, bad: str) -> None:
+    lines = ['{"source": "the dog"}'] * 510
+    lines[20] = bad
+    (tmp_path / "in.jsonl").write_text("\n".join(lines), "utf-8")
+    result = regard("predict", run, tmp_path / "in.jsonl", "--engine", "auto", *QUICKLY)
+    assert result.exit_code == 1
+    assert "1 of 510 lines could not be answered" in result.stderr
+    assert bytes_out(result).count(b"\n") == 510
+    assert not bytes_out(result).split(b"\n")[20]

@@ -16,6 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.api import Pipeline, load, read
+from regard.api.explaining import subject
 from regard.api.pruning import importance, least, measured, pruned, without
 from regard.attention import MultiHeadAttention
 from regard.attention.pruning import prune
@@ -25,6 +26,7 @@ from regard.metrics import METRICS, Metric
 from regard.metrics.metric import References
 from regard.models import Vocabulary, build
 from regard.tasks import TASKS
+from regard.tasks.filling import Filling
 from tests.api.toy import book, recipe
 from tests.cli.toy import regard
 from tests.explain.toys import PIECES, SMALL, Toy, classifier, language, moved, translator
@@ -242,6 +244,21 @@ def test_what_a_metric_imports_is_not_taken_for_the_models_time(
 ) -> None:
     monkeypatch.setitem(METRICS, "slow", Slow)
     assert measured(model.with_settings("metrics=['slow']"), rows).lines_a_second > len(rows) / 3
+
+
+def test_a_model_that_finds_hidden_pieces_is_measured_by_those(tmp_path: Path) -> None:
+    texts = [{"text": text} for text in ("the dog sees a cat", "a red cat runs", "the cat sees the dog")]
+    model, tokenizer = {"name": "transformer", **SMALL}, {"kind": "words", "size": 40}
+    plan = read({"task": "masked", "data": {}, "model": model, "tokenizer": tokenizer})
+    task = TASKS["masked"].learn(plan, texts, {})
+    torch.manual_seed(0)
+    whole = Pipeline(plan, task, task.model().eval(), {}, {})
+    found = pruned(whole, texts, 1)
+    assert (len(found.removed), found.left_out) == (1, 0)
+    assert size(found.pipeline.model) < size(whole.model)
+    work = Filling(whole.model, task.reading, task.masking, task.testing(plan).predict).work("the dog sees a cat")
+    hidden = subject(changed(whole, recipe=task.testing(plan)), "the dog sees a cat")
+    assert [unit.text for unit in hidden.outputs.units] == [task.reading.tokenizer.piece(one) for one in work.wanted]
 
 
 def test_no_rows_are_told(model: Pipeline) -> None:

@@ -305,6 +305,16 @@ def test_how_a_long_passage_was_read_is_told(
         assert found.start > len(passage) / 2
 
 
+def test_no_setting_reads_more_at_once_than_the_positions_hold() -> None:
+    placed = {**HEADS["spans"]["model"], "position": {"name": "learned", "length": 24}}
+    torch.manual_seed(0)
+    task = AnsweringTask.learn(recipe(model=placed), rows(), {})
+    made, row = (task, task.model().eval()), rows(1)[0]
+    asked = [row, {**row, "passage": row["passage"] * 5}]
+    assert all("windows" in one.status for one in answers(made, asked, longest=200))
+    assert answers(made, asked, longest=200) == answers(made, asked, longest=24)
+
+
 def test_a_long_question_is_read_to_half_the_length_and_that_is_told(
     made: tuple[AnsweringTask, torch.nn.Module],
 ) -> None:

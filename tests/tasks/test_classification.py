@@ -138,6 +138,21 @@ def test_a_list_in_json_is_several_labels_and_no_single_one() -> None:
     assert not ClassificationTask.fault(row, recipe(labels={"several": True}))
 
 
+@pytest.mark.parametrize(
+    ("label", "several", "told"),
+    [
+        ("drama|war", False, "set labels.several = true"),
+        ("drama|war", True, ""),
+        ('["drama|war", "new"]', True, "write it otherwise"),
+        ('["drama", "war"]', True, ""),
+    ],
+)
+def test_what_stands_between_labels_cannot_stand_in_one(label: str, several: bool, told: str) -> None:
+    found = ClassificationTask.fault({"text": "a film", "label": label}, recipe(labels={"several": several}))
+    assert bool(found) == bool(told)
+    assert told in found
+
+
 def test_an_empty_label_is_a_fault_unless_a_text_may_have_several() -> None:
     row = {"text": "x", "label": " "}
     assert ClassificationTask.fault(row, recipe())
@@ -377,6 +392,14 @@ def test_words_of_the_vectors_are_known_beyond_training(tmp_path: Path) -> None:
     assert model.encoder.embedding.vectors[pieces.index("sublime")].tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
+def test_a_sample_of_the_texts_is_none_of_the_lexicon(tmp_path: Path) -> None:
+    words = [f"w{number}" for number in range(40)]
+    (tmp_path / "v.txt").write_text("".join(f"{word} 1 2\n" for word in words), "utf-8")
+    tokenizer = {"kind": "words", "size": 500, "least": 2, "sample": 5}
+    values = {"vectors": {"path": "v.txt"}, "data": {"root": str(tmp_path)}, "tokenizer": tokenizer, "lexicon": 40}
+    assert set(words) <= set(learned(rows(40), **values).reading.tokenizer.pieces)
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -397,6 +420,26 @@ def test_word_vectors_go_into_the_embeddings(tmp_path: Path) -> None:
     assert "1 of" in told
     place = task.reading.tokenizer.encode("warm").ids[0]
     assert model.encoder.embedding.vectors[place].tolist() == [0.5] * 8
+
+
+def pipeline(given: list[dict[str, str]], **changes: Any) -> Pipeline:
+    """A model that has learned nothing yet."""
+    task = learned(given, model=ENCODERS["transformer"], **changes)
+    torch.manual_seed(0)
+    return Pipeline(task.recipe, task, task.model().eval(), {}, {})
+
+
+@pytest.mark.parametrize("method", ["occlusion", "input_gradient"])
+def test_each_of_several_labels_is_explained(method: str) -> None:
+    model = pipeline(rows(20, several=True), labels={"several": True}, predict={"threshold": 0.01})
+    assert model.predict(["a warm film"])[0].text == "bad|good"
+    for target, names in ((None, ["bad", "good"]), ("good", ["good"]), ("good | bad", ["good", "bad"])):
+        found = model.explain("a warm film", method, target=target)
+        assert [unit.text for unit in found.outputs.units] == names
+        assert found.weights.shape == (len(names), 4)
+    nothing = model.with_settings("predict.threshold=0.99")
+    with pytest.raises(RequestError, match=r"none of the labels.*--target"):
+        nothing.explain("a warm film", method)
 
 
 # A whole run.

@@ -186,6 +186,19 @@ def test_statuses_tell_what_was_done() -> None:
     assert filled(["no mark here"])[0].text == "no mark here"
 
 
+def test_a_text_that_is_too_long_is_refused_if_asked_and_its_positions_never_overrun() -> None:
+    long = "long " * 200 + "<mask>"
+    (refused,) = filled([long], predict={"long": "refuse"})
+    assert (refused.text, refused.status) == ("", ("refused",))
+    placed = recipe(
+        model={"name": "transformer", **ENCODERS["transformer"], "position": {"name": "learned", "length": 9}}
+    )
+    task = MaskedTask.learn(placed, [{"text": line} for line in LINES], {})
+    asked = placed.model_copy(update={"predict": placed.predict.model_copy(update={"longest": 50})})
+    (found,) = task.predict(task.model().eval(), [{"text": long}], asked)
+    assert found.status == ("windows",)
+
+
 def test_a_tokenizer_from_elsewhere_has_its_own_mask() -> None:
     task = MaskedTask.load(recipe(), {"tokenizer.json": foreign("word_piece").to_json()})
     model = task.model().eval()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from regard.api import Pipeline, load, read, train
 from regard.api.checks_bundle import ENDLESS, NASTY
 from regard.api.materials import Materials
-from regard.errors import ConfigError, DataError
+from regard.errors import ConfigError, DataError, RequestError
 from regard.nn import CRF
 from regard.starter.entities import rows as starter_rows
 from regard.tasks import TASKS, TaggingRecipe, TaggingTask
@@ -353,6 +353,12 @@ def test_a_text_has_one_vector_alone_and_in_company(model: Pipeline) -> None:
     assert not together[1].any()
     for text, vector in zip(texts, together, strict=True):
         torch.testing.assert_close(next(iter(model.embed([text]))), vector, atol=1e-5, rtol=1e-5)
+
+
+def test_a_text_that_is_refused_has_no_vector(model: Pipeline) -> None:
+    refusing = model.with_settings("predict.long=refuse", "predict.longest=5")
+    with pytest.raises(RequestError, match=r"A text of 90 pieces, 'Bo slept .*, is longer than 5"):
+        list(refusing.embed(["Bo slept .", "Bo slept . " * 30]))
 
 
 def test_what_was_predicted_can_be_learned_from(model: Pipeline) -> None:

@@ -35,13 +35,12 @@ class Way:
 
 
 def ways(pipeline: Pipeline, folder: Path, sample: Sequence[Input]) -> list[Way]:
-    """The ways there are to predict the sample, the fastest first."""
-    measured = [Way(each, workers, _rate(each, sample)) for each, workers in _possible(pipeline, folder, sample)]
-    return sorted(measured, key=lambda way: -way.rate) or [Way(pipeline.with_engine("torch"), 1, 0.0)]
+    """The ways there are to predict the sample, the fastest first; none where it cannot be predicted."""
+    return sorted(_measured(pipeline, folder, sample), key=lambda way: -way.rate)
 
 
-def _possible(pipeline: Pipeline, folder: Path, sample: Sequence[Input]) -> Iterator[tuple[Pipeline, int]]:
-    """Each has predicted a few inputs already, so that it is warm and is known to be able to."""
+def _measured(pipeline: Pipeline, folder: Path, sample: Sequence[Input]) -> Iterator[Way]:
+    """Each predicts a few inputs first, so that it is warm."""
     export = exported(folder, "ctranslate2")
     engines = [("ctranslate2", workers) for workers in dict.fromkeys((1, torch.get_num_threads()))]
     # An export may be quantized; whoever names one wants its results and not those of the bundle inside.
@@ -49,10 +48,12 @@ def _possible(pipeline: Pipeline, folder: Path, sample: Sequence[Input]) -> Iter
         try:
             made = pipeline.with_engine(name, export, workers)
             made.predict(sample[:WARM])
-        # Not installed, cannot express the model, cannot do what is asked; torch says what is wrong with an input.
+            rate = _rate(made, sample)
+        # Not installed, cannot express the model, cannot do what is asked; whoever predicts says what is wrong with an
+        # input.
         except RegardError:
             continue
-        yield made, workers
+        yield Way(made, workers, rate)
 
 
 def _rate(pipeline: Pipeline, sample: Sequence[Input]) -> float:

@@ -71,10 +71,18 @@ def _write_generation(pipeline: Pipeline, chosen: Choice, folder: Path) -> None:
     special = {name: chosen.config[name] for name in ("bos_token_id", "eos_token_id", "pad_token_id")}
     start = chosen.config.get("decoder_start_token_id")
     told = {**special, **({} if start is None else {"decoder_start_token_id": start})}
+    # Unless told, Transformers ends a text after 20 pieces and samples from the 50 likeliest.
+    told |= {"max_length": chosen.config.get("max_position_embeddings") or chosen.config["n_positions"]}
     if search.method == "beam":
         told |= {"num_beams": search.beams, "length_penalty": float(getattr(search.penalty, "alpha", 0.0))}
+        told |= {"early_stopping": True if search.stop == "first" else "never"}
+    if search.method == "greedy":
+        told |= {"num_beams": 1, "do_sample": False}
     if search.method == "sample":
         told |= {"do_sample": True, "temperature": search.temperature, "top_p": search.top_p}
+        told |= {"top_k": search.top_k or 0, **({"min_p": search.min_p} if search.min_p else {})}
+    if search.no_repeat:
+        told |= {"no_repeat_ngram_size": search.no_repeat}
     (folder / "generation_config.json").write_text(json.dumps(told, indent=2) + "\n", "utf-8")
 
 

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from regard.api import recipes
 from regard.api.pipeline import Pipeline
 from regard.convert import gguf, huggingface
-from regard.convert.huggingface import Imported
-from regard.convert.huggingface.folder import config
+from regard.convert.huggingface import Imported, generating
+from regard.convert.huggingface.folder import config, table
 from regard.errors import ConfigError, DataError, RegardError, unknown
 from regard.files import shown
 from regard.models import Vocabulary
@@ -33,17 +33,31 @@ KINDS = {
     "pegasus": ("transformer", SEQUENCE),
     "blenderbot": ("transformer", SEQUENCE),
 }
+# How sentence-transformers sums up a text, and what may stand around that.
+POOLING = {
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_cls_token": "first",
+    "pooling_mode_max_tokens": "maximum",
+}
+MODULES = {"Transformer", "Pooling", "Normalize"}
 
 
 def from_huggingface(folder: Path, task: str = "") -> Pipeline:
     """The model in a folder of config.json, safetensors and tokenizer.json, ready to be saved as a bundle."""
     found = huggingface.read(folder)
     name, tasks = KINDS[found.architecture]
-    chosen = _task(task, ("masked",) if found.head is not None else tasks)
+    chosen = _task(task, ("masked",) if found.head is not None else tasks[:1] if tasks == ENCODER else tasks)
     settings = {"model": {"name": name, **found.settings.plain()}, "predict": _predict(found, chosen, folder)}
     if chosen == "embedding":
         settings["head"] = _pooling(folder)
-    facts = {"from": "huggingface", "architecture": found.architecture, "left": list(found.left)}
+    if chosen == "masked":
+        layers = found.settings
+        settings["head"] = {"activation": layers.feedforward.activation, "epsilon": layers.embedding.epsilon}
+    facts: dict[str, Any] = {"from": "huggingface", "architecture": found.architecture, "left": list(found.left)}
+    if chosen not in ENCODER:
+        meant = generating.meant(folder, settings["predict"].get("longest"))
+        settings["search"] = _search(meant.search, chosen)
+        facts |= {"left_of_search": list(meant.left)} if meant.left else {}
     tokenizers = {"tokenizer.json": read_tokenizer(folder)}
     if isinstance(found.vocabulary, Vocabulary):
         begin, end = found.vocabulary.begin, found.vocabulary.end
@@ -114,6 +128,11 @@ def _predict(found: Imported, task: str, folder: Path) -> dict[str, Any]:
     return room
 
 
+def _search(meant: Mapping[str, Any], task: str) -> dict[str, Any]:
+    """How it is meant to be searched; what a decoder may write is counted otherwise here."""
+    return {name: one for name, one in meant.items() if task not in DECODER or not name.startswith("longest")}
+
+
 def _chat(template: str | None, tokenizer: ForeignTokenizer) -> dict[str, Any]:
     """The known chat a template is, and whether prompts begin with a piece of their own."""
     begin = {"begin": bool(tokenizer.opening)}
@@ -130,15 +149,22 @@ def _pooling(folder: Path) -> dict[str, Any]:
     path = folder / "1_Pooling" / "config.json"
     if not path.exists():
         return {"pooling": {"how": "mean"}, "unit": False}
+    told = table(path)
+    asked = [name for name, on in told.items() if name.startswith("pooling_mode_") and on is True]
+    if len(asked) > 1 or not set(asked) <= POOLING.keys():
+        known = ", ".join(POOLING)
+        raise DataError(f"{shown(path)} asks for {', '.join(asked)}; a text is summed up by one of {known} here.")
+    return {"pooling": {"how": POOLING[asked[0]] if asked else "mean"}, "unit": "Normalize" in _modules(folder)}
+
+
+def _modules(folder: Path) -> set[str]:
+    """What a vector goes through by the list of sentence-transformers, if there is one."""
+    path = folder / "modules.json"
     try:
-        told = json.loads(path.read_text("utf-8"))
-        modules = (folder / "modules.json").read_text("utf-8") if (folder / "modules.json").exists() else ""
-    except (OSError, ValueError) as error:
+        listed = json.loads(path.read_text("utf-8")) if path.exists() else []
+        kinds = {str(entry["type"]).rpartition(".")[2] for entry in listed}
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise DataError(f"{shown(path)} cannot be read: {error}.") from None
-    modes = {
-        "mean": "pooling_mode_mean_tokens",
-        "first": "pooling_mode_cls_token",
-        "maximum": "pooling_mode_max_tokens",
-    }
-    how = next((ours for ours, theirs in modes.items() if told.get(theirs)), "mean")
-    return {"pooling": {"how": how}, "unit": "Normalize" in modules}
+    if strangers := sorted(kinds - MODULES):
+        raise DataError(f"{shown(path)}: a vector goes through {', '.join(strangers)}, which is not known here.")
+    return kinds

@@ -45,7 +45,7 @@ class Materials:
             Corpus(
                 local(one, data.root),
                 data.policy,
-                comparing(data.cleaning, _compared(task)),
+                comparing(data.cleaning, task.known_by()),
                 cleaned,
                 data.root,
                 outside=shares,
@@ -89,7 +89,7 @@ class Materials:
         found = self.corpus(data.test[name])
         if not data.test[name].unseen:
             return found
-        return found.cleaned(comparing(("overlap",), _compared(TASKS[self.recipe.task])), self.train)
+        return found.cleaned(comparing(("overlap",), TASKS[self.recipe.task].known_by()), self.train)
 
     def texts(self) -> "Texts":
         """The fields of every training row."""
@@ -182,11 +182,6 @@ class Texts:
         for corpus in self.corpora:
             for row in corpus:
                 yield row.fields
-
-
-def _compared(task: Any) -> tuple[str, ...]:
-    """The fields by which a row is known from held-out data: what is given, and what is written if that is text too."""
-    return () if task.two_sides or task.inputs() == task.fields else task.inputs()
 
 
 def _there(settings: CorpusSettings, root: str) -> bool:

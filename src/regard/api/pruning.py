@@ -111,6 +111,7 @@ def measured(pipeline: "Pipeline", rows: Sequence[Mapping[str, str]]) -> Measure
 
 def _subjects(pipeline: "Pipeline", rows: Sequence[Mapping[str, str]]) -> tuple[list[Subject], list[str]]:
     """What is to be explained, and why the other rows cannot be: one that is read in parts must not cost the rest."""
+    pipeline = replace(pipeline, recipe=pipeline.task.testing(pipeline.recipe))
     found: list[Subject] = []
     refused: list[RequestError] = []
     for row in rows:

@@ -18,7 +18,8 @@ from regard.nn.parameters import fill_shared
 from regard.tasks import Recipe, Task, VectorsSettings
 from regard.text import read_vectors
 
-# What heads are learned for.
+# What numbers mean to a model that reads; and what heads are learned for.
+READS_BY = ("tokenizer.json", "letters.json")
 LABELS = ("labels.json", "tags.json")
 # So many names of parameters are told; the rest are counted.
 NAMED = 4
@@ -36,8 +37,8 @@ class Start:
 
     @cached_property
     def files(self) -> dict[str, str]:
-        """Its tokenizers: labels are the new task's own."""
-        return {name: text for name, text in self.stored.files.items() if name.endswith("tokenizer.json")}
+        """What it reads by, its tokenizers and letters: labels are the new task's own."""
+        return {name: text for name, text in self.stored.files.items() if name.endswith(READS_BY)}
 
     def fill(self, model: nn.Module, files: Mapping[str, str], tell: Callable[[str], None]) -> tuple[str, ...]:
         """Put its parameters where the model has the same; the names of those that begin afresh.
@@ -67,6 +68,15 @@ def resolved(recipe: Recipe) -> Recipe:
     own = {"start": start, **recipe.model.options}
     values = merged({name: value for name, value in model.items() if name != "start"}, own)
     return type(recipe).read(recipe.plain() | {"model": values})
+
+
+def check(recipe: Recipe) -> None:
+    """Refuse two beginnings of the same embeddings, of which one would be lost in silence."""
+    if recipe.model.start and recipe.vectors is not None:
+        raise ConfigError(
+            f"vectors.path = {recipe.vectors.path!r} begins embeddings, and so does model.start = "
+            f"{recipe.model.start!r}, which brings its own; leave one of the two out."
+        )
 
 
 def bundle_recipe(path: Path) -> dict[str, Any]:

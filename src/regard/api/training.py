@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from regard import train
-from regard.api import recipes, starts
+from regard.api import longest, recipes, starts
 from regard.api.devices import device
 from regard.api.materials import Materials, Stores
 from regard.api.pipeline import Pipeline
@@ -83,6 +83,7 @@ class Training:
         tell: Callable[[str], None] = lambda _: None,
         preparing: int = 1,
     ) -> None:
+        starts.check(recipe)
         recipe = starts.resolved(recipe)
         self.recipe, self.folder, self.preparing = recipe, folder, preparing
         self.resume = resume or self.started_again()
@@ -110,6 +111,8 @@ class Training:
             yield from self._steps(stop)
 
     def _steps(self, stop: Callable[[], bool] | None) -> Iterator[Step]:
+        for name, examples in (("training", self.stores.train), ("validation", self.stores.valid)):
+            longest.see(self.task, self.model, examples, self.recipe.batches.longest, name)
         progress = self.restored()
         data = [store.manifest.fingerprint for store in self.stores.each]
         self.team.agree({"update": progress.update, "data": data, "torch": torch.__version__})

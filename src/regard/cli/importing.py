@@ -73,4 +73,6 @@ def _saved(made: "Pipeline", out: Path) -> None:
         raise ConfigError(f"{out} is there already; name another with --out.")
     made.save(out)
     say(f"{made.facts['architecture']}, {made.facts['parameters']:,} parameters, task {made.recipe.task}: {out}")
+    if left := made.facts.get("left_of_search"):
+        say(f"Its search is meant to have {', '.join(left)}; nothing here does that, so it was left out.")
     say(f"Next: echo text | regard predict {out}", "dim")

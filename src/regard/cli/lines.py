@@ -86,15 +86,15 @@ def one_by_one(pipeline: Pipeline, lines: Iterable[Given]) -> Iterator[tuple[Giv
 
 def streamed(pipeline: Pipeline, lines: Iterable[Given]) -> Iterator[tuple[Given, Result]]:
     """Lines with their results, many read at a time; one that cannot be reached ends it after those before it."""
-    return _in_turn(pipeline.stream, _fitting(pipeline, lines))
+    return _in_turn(pipeline.stream, fitting(pipeline, lines))
 
 
 def embedded(pipeline: Pipeline, lines: Iterable[Given]) -> Iterator[tuple[Given, Float[Tensor, " D"]]]:
     """Lines with their vectors, in the same way."""
-    return _in_turn(pipeline.embed, _fitting(pipeline, lines))
+    return _in_turn(pipeline.embed, fitting(pipeline, lines))
 
 
-def _fitting(pipeline: Pipeline, lines: Iterable[Given]) -> Iterator[Given]:
+def fitting(pipeline: Pipeline, lines: Iterable[Given]) -> Iterator[Given]:
     """Lines, of which those that lack a field are seen to have no answer."""
     for line in lines:
         try:
@@ -149,11 +149,13 @@ def _apart(run: Callable[[Iterable[Asked]], Iterator[T]], lines: list[Given]) ->
 
 
 def settling(pipeline: Pipeline, line: Given, put: Callable[[str], None]) -> tuple[Given, Result]:
-    """A line and its result, whose text is handed out as soon as it is settled."""
+    """A line and its result, whose text is handed out as soon as it is settled; of one without an answer nothing is."""
     try:
-        return line, _settled(pipeline, line.asked, put)
+        if not line.fault:
+            return line, _settled(pipeline, line.asked, put)
     except (RequestError, ModelError) as error:
-        return line.refused(error), next(pipeline.stream([""]))
+        line = line.refused(error)
+    return line, next(pipeline.stream([""]))
 
 
 def _settled(pipeline: Pipeline, asked: Asked, put: Callable[[str], None]) -> Result:
@@ -175,22 +177,26 @@ class Talk:
     """What someone who types has said and heard, where the model was made for conversations."""
 
     def __init__(self, pipeline: Pipeline) -> None:
-        predict = getattr(pipeline.recipe, "predict", None)
-        self.messages: list[dict[str, str]] | None = [] if getattr(predict, "chat", "") else None
+        self.talks = bool(getattr(getattr(pipeline.recipe, "predict", None), "chat", ""))
+        # All that was said and answered, and the same with what was just asked.
+        self.messages: list[dict[str, str]] = []
+        self.saying: list[dict[str, str]] = []
 
     def asked(self, line: Given) -> Given:
         """The line with all that went before it; an empty line begins anew."""
-        if self.messages is None or not isinstance(line.asked, str) or line.fault:
+        self.saying = []
+        if not self.talks or not isinstance(line.asked, str) or line.fault:
             return line
         if not line.asked.strip():
-            self.messages.clear()
+            self.messages = []
             return line
-        self.messages.append({"role": "user", "content": line.asked})
-        return line._replace(asked={"messages": json.dumps(self.messages, ensure_ascii=False)})
+        self.saying = [*self.messages, {"role": "user", "content": line.asked}]
+        return line._replace(asked={"messages": json.dumps(self.saying, ensure_ascii=False)})
 
-    def heard(self, result: Result) -> None:
-        if self.messages:
-            self.messages.append({"role": "assistant", "content": result.text})
+    def heard(self, line: Given, result: Result) -> None:
+        """Remember what was said with its answer; what had none was never said."""
+        if self.saying and not line.fault:
+            self.messages = [*self.saying, {"role": "assistant", "content": result.text}]
 
 
 class Answers:
@@ -204,16 +210,17 @@ class Answers:
     def line(self, asked: Given, result: Result) -> bytes:
         """A result as the one line it is written as."""
         self.note(asked)
+        if asked.fault:
+            # A model that goes on with nothing has a result even so; it is no answer to this line.
+            return self._written(asked, {"text": "", "status": ["empty"]}, "")
         self.statuses.update(result.status)
-        text = json_line(self._plain(asked, result)) if self.as_json else one_line(result.text)
-        return text.encode("utf-8", "backslashreplace") + b"\n"
+        return self._written(asked, result.plain(), one_line(result.text))
 
     def vector(self, asked: Given, vector: Float[Tensor, " D"]) -> bytes:
-        """The vector of a line as a JSON list."""
+        """The vector of a line as a JSON list, an empty one if it could not be answered."""
         self.note(asked)
-        numbers = [round(number, 6) for number in vector.tolist()]
-        text = json_line({**asked.plain(), "embedding": numbers}) if self.as_json else json.dumps(numbers)
-        return text.encode("utf-8", "backslashreplace") + b"\n"
+        numbers = [] if asked.fault else [round(number, 6) for number in vector.tolist()]
+        return self._written(asked, {"embedding": numbers}, json.dumps(numbers))
 
     def summary(self) -> list[str]:
         """What did not simply end, and what could not be answered."""
@@ -239,5 +246,8 @@ class Answers:
         elif self.bad == NAMED + 1:
             self.tell("More lines cannot be answered; they are counted.")
 
-    def _plain(self, asked: Given, result: Result) -> dict[str, object]:
-        return {**asked.plain(), **result.plain(), **({"error": asked.fault} if asked.fault else {})}
+    def _written(self, asked: Given, found: Mapping[str, object], text: str) -> bytes:
+        """One line: all that was found, or its text."""
+        error = {"error": asked.fault} if asked.fault else {}
+        line = json_line({**asked.plain(), **found, **error}) if self.as_json else text
+        return line.encode("utf-8", "backslashreplace") + b"\n"

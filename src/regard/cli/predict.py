@@ -177,9 +177,9 @@ def _answered(pipeline: "Pipeline", asking: Asking) -> int:
                 _at_once(put, "\n")
                 advance()
                 if talk:
-                    talk.heard(result)
+                    talk.heard(asked, result)
         else:
-            for asked, result in (one_by_one if asking.typing else streamed)(pipeline, lines):
+            for asked, result in (one_by_one if asking.typing or asking.stream else streamed)(pipeline, lines):
                 put.write(answers.line(asked, result))
                 put.flush()
                 advance()
@@ -191,12 +191,15 @@ def _answered(pipeline: "Pipeline", asking: Asking) -> int:
 def _fastest(pipeline: "Pipeline", folder: Path, lines: Iterator["Given"]) -> tuple["Pipeline", Iterator["Given"]]:
     """The pipeline with the engine that predicts the first lines fastest, and all lines; no other for few lines."""
     from regard.api.choosing import LEAST, SAMPLE, ways
+    from regard.cli.lines import fitting
 
     first = list(islice(lines, LEAST))
     everything = chain(first, lines)
     if len(first) < LEAST:
         return pipeline, everything
-    found = ways(pipeline, folder, [line.asked for line in first[:SAMPLE]])
+    found = ways(pipeline, folder, [line.asked for line in fitting(pipeline, first[:SAMPLE]) if not line.fault])
+    if not found:
+        return pipeline, everything
     say(f"Lines a second: {', '.join(map(str, found))}.")
     return found[0].pipeline, everything
 

@@ -15,7 +15,9 @@ from regard.errors import ConfigError
 from regard.files import shown
 
 if TYPE_CHECKING:
+    from regard.api import Pipeline
     from regard.api.pruning import Measured
+    from regard.data import Corpus
 
 
 class By(StrEnum):
@@ -33,7 +35,11 @@ def prune(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the smaller bundle goes.", show_default=False)],
     data: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Measure on this test set, not on validation.", show_default=False),
+        typer.Option(
+            metavar="NAME",
+            help="Measure on this test set, not on validation; or on files, one a field: --data a.en --data a.de.",
+            show_default=False,
+        ),
     ] = None,
     by: Annotated[
         By, typer.Option(help="How importance is measured; ablation takes a pass for each head.")
@@ -43,22 +49,24 @@ def prune(
 ) -> None:
     """Remove the heads that matter least, for good, and measure what that costs and gains.
 
-    Importance is measured on validation. Every attention keeps at least one head.
+    Importance is measured on validation, of an imported model on --data. Every
+    attention keeps at least one head.
 
     \b
     Examples:
       regard prune runs/x --heads 4 --out small
       regard prune runs/x --heads 8 --by ablation --data test --out small
     """
-    from regard.api import Materials, Pipeline
+    from regard.api import Pipeline
     from regard.api.pruning import measured, pruned
     from regard.cli.held_out import corpora
 
     join(extensions)
     _refuse_full(out)
     pipeline = Pipeline.load(folder, changes)
-    valid = Materials(pipeline.recipe).valid
-    name, corpus = next(iter(corpora(pipeline, data).items())) if data else ("valid", valid)
+    named = next(iter(corpora(pipeline, data).items())) if data else None
+    valid = _validation(pipeline, named and named[1])
+    name, corpus = named or ("valid", valid)
     rows = [row.fields for row in corpus]
     with waiting("Measuring heads") as tell:
         found = pruned(pipeline.speaking(valid), [row.fields for row in islice(valid, lines)], heads, by.value)
@@ -75,6 +83,18 @@ def prune(
     _shown(name, len(rows), before, after)
     say(f"The smaller bundle is in {shown(out)}.")
     next_commands("Next, type:", [typed("evaluate", shown(out))])
+
+
+def _validation(pipeline: "Pipeline", given: "Corpus | None") -> "Corpus":
+    """What importance is measured on: validation, or for a model that came without any, the data that are given."""
+    from regard.api import Materials
+
+    data = pipeline.recipe.data
+    if data.train or not data.valid.of_training:
+        return Materials(pipeline.recipe).valid
+    if given is None:
+        raise ConfigError("This model came without validation data. Name files to measure on with --data.")
+    return given
 
 
 def _refuse_full(out: Path) -> None:

@@ -17,6 +17,9 @@ from regard.decode.lengths import LENGTHS, Length
 from regard.errors import RegardError, unknown
 
 Share = Annotated[float, Field(gt=0, le=1)]
+# Of what an output's limit is made: a model that never ends its text would write on to any limit.
+Factor = Annotated[float, Field(ge=0, le=1000)]
+Extra = Annotated[int, Field(ge=1, le=1_000_000)]
 # Followed at once for each source: more would only ever end with memory or patience.
 Hypotheses = Annotated[int, Field(ge=1, le=1000)]
 
@@ -49,9 +52,8 @@ class SearchSettings(Settings):
     seed: int = 0
     # No sequence of this many pieces twice in one output; 0: any may be repeated.
     no_repeat: NonNegativeInt = 0
-    # A model that never ends its text would write on to any limit.
-    longest_factor: Annotated[float, Field(ge=0, le=1000)] = 2.0
-    longest_extra: Annotated[int, Field(ge=1, le=1_000_000)] = 20
+    longest_factor: Factor = 2.0
+    longest_extra: Extra = 20
     # Log-probabilities of up to 20 pieces that differ by no more are not left to rounding, in proportion for more of
     # them (see `ties`).
     margin: PositiveFloat = 1e-4

@@ -15,6 +15,8 @@ from jaxtyping import Float
 from regard.metrics.metric import Given, Metric, References, f1, own_signature, paired
 
 Labels = frozenset[str]
+# What stands between several labels of a line.
+SEPARATOR = "|"
 
 
 def labels(text: str) -> Labels:
@@ -26,7 +28,7 @@ def labels(text: str) -> Labels:
     (['news', 'sport'], [])
     """
     found = listed(text)
-    return frozenset(filter(None, map(str.strip, text.split("|") if found is None else found)))
+    return frozenset(filter(None, map(str.strip, text.split(SEPARATOR) if found is None else found)))
 
 
 def listed(text: str) -> list[str] | None:
@@ -131,6 +133,6 @@ class Confusion:
 def confusion(outputs: Sequence[str], references: Given) -> Confusion:
     """The table of what was said for what; several labels of a line count as one label, joined by `|`."""
     told = pairs(outputs, paired(outputs, references))
-    counts = Counter(("|".join(sorted(right)), "|".join(sorted(said))) for said, right in told)
+    counts = Counter((SEPARATOR.join(sorted(right)), SEPARATOR.join(sorted(said))) for said, right in told)
     known = sorted({label for pair in counts for label in pair})
     return Confusion(tuple(known), tuple(tuple(counts[right, said] for said in known) for right in known))

@@ -16,6 +16,7 @@ from regard.models import encoder, read_encoder
 from regard.nn import Loss
 from regard.tasks import explained_answers, passages, silence
 from regard.tasks.answers import Right, right, written
+from regard.tasks.classification import least, readable
 from regard.tasks.finding import Answer, AnswerSettings, Finding
 from regard.tasks.passages import READERS, Batch, Layout, Reader, Window, WindowsSettings
 from regard.tasks.reading import Reading, ReadingRecipe
@@ -109,7 +110,8 @@ class AnsweringTask(Task):
 
     def finding(self, model: nn.Module, recipe: AnsweringRecipe) -> Finding:
         layout = self.layout(next(model.parameters()).device)
-        return Finding(self.reading.tokenizer, model, layout, recipe.predict)
+        longest = least(recipe.predict.longest, readable(recipe))
+        return Finding(self.reading.tokenizer, model, layout, recipe.predict.model_copy(update={"longest": longest}))
 
     def subject(self, model: nn.Module, row: Row, recipe: AnsweringRecipe, target: str | None) -> Subject:
         return explained_answers.found(self, model, row, recipe, target)

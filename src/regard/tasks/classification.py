@@ -17,7 +17,7 @@ from regard.data import Encoding, collate
 from regard.errors import ConfigError
 from regard.explain import Subject
 from regard.metrics import Confusion, confusion, metric
-from regard.metrics.labels import listed
+from regard.metrics.labels import SEPARATOR, listed
 from regard.models import encoder
 from regard.models.build import read_encoder
 from regard.models.heads import PoolingSettings
@@ -107,10 +107,15 @@ class ClassificationTask(Task):
 
     @classmethod
     def fault(cls, row: Row, recipe: ClassificationRecipe) -> str:
+        found = listed(row["label"])
+        if not recipe.labels.several and found is not None:
+            return "the label is a list; set labels.several = true"
+        if any(SEPARATOR in label for label in found or ()):
+            return f"a label has {SEPARATOR} in it, which stands between labels; write it otherwise"
         if recipe.labels.several:
             return ""
-        if listed(row["label"]) is not None:
-            return "the label is a list; set labels.several = true"
+        if SEPARATOR in row["label"]:
+            return f"{SEPARATOR} stands between labels; set labels.several = true, or write the label otherwise"
         return "" if row["label"].strip() else "the label is empty"
 
     def remarks(self, train: Iterable[Row], held_out: Iterable[Row]) -> list[str]:

@@ -17,7 +17,7 @@ from pydantic import Field
 from torch import Tensor
 
 from regard.attention import Record, record
-from regard.errors import RequestError
+from regard.metrics.labels import SEPARATOR
 from regard.tasks import reading
 from regard.tasks.grouping import blocks, for_reading, in_groups
 from regard.tasks.labelling import Labels
@@ -165,7 +165,7 @@ class Classifying:
         found = mean(work, seen)
         chosen = self.chosen(found)
         return Classified(
-            "|".join(self.labels.names[place] for place in chosen),
+            SEPARATOR.join(self.labels.names[place] for place in chosen),
             self.score(found, chosen),
             work.status,
             dict(zip(self.labels.names, found.tolist(), strict=True)),
@@ -202,10 +202,7 @@ class Classifying:
 
     def vector(self, work: Work, vectors: list[Float[Tensor, " D"]]) -> Float[Tensor, " D"]:
         if work.status == ("refused",):
-            raise RequestError(
-                f"A text of {len(work.cut)} pieces, {work.text[:40]!r}, is longer than {self.longest}; set "
-                "predict.long to window, head or tail, or leave it out."
-            )
+            raise reading.too_long(work.text, len(work.cut), self.longest)
         if not vectors:
             return torch.zeros(self.width)
         return torch.stack(vectors).mul(torch.from_numpy(work.shares).float()[:, None]).sum(0)

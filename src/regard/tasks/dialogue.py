@@ -13,6 +13,7 @@ from torch import Tensor
 
 from regard.config import Part
 from regard.decode import SearchSettings
+from regard.decode.settings import Extra, Factor
 from regard.models import MODELS, Decoded
 from regard.tasks import turns
 from regard.tasks.drafting import Draft, Drafted, Drafting, DraftSettings, Work
@@ -29,12 +30,20 @@ class ReplySettings(DraftSettings):
     long: Literal["head", "tail", "refuse"] = "tail"
 
 
+class ReplySearch(SearchSettings):
+    """A reply is as long as replies are, whatever went before, and says nothing twice, unless told otherwise."""
+
+    no_repeat: NonNegativeInt = 3
+    longest_factor: Factor = 0.0
+    longest_extra: Extra = 60
+
+
 class DialogueRecipe(WritingRecipe):
     """Data have the fields `turns` and `reply`; the model is an encoder-decoder or a language model."""
 
     # How many of the last turns are read; 0: all of them.
     history: NonNegativeInt = 0
-    search: SearchSettings = SearchSettings(no_repeat=3, longest_factor=0.0, longest_extra=60)
+    search: ReplySearch = ReplySearch()
     metrics: tuple[Part, ...] = tuple(Part(name=name) for name in METRICS)
     predict: ReplySettings = ReplySettings()
 
@@ -50,6 +59,11 @@ class DialogueTask(WritingTask):
 
     Recipe: ClassVar = DialogueRecipe
     fields: ClassVar = ("turns", "reply")
+
+    @classmethod
+    def known_by(cls) -> tuple[str, ...]:
+        """What was said before: half of the replies there are have been given elsewhere."""
+        return cls.inputs()
 
     @classmethod
     def fault(cls, row: Row, recipe: Any) -> str:

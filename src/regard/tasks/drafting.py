@@ -79,13 +79,15 @@ class Draft:
 
 @dataclass(frozen=True)
 class Drafting:
-    """Rows in, drafts out. `lines` takes a source apart, `frame` puts around its pieces what the model expects."""
+    """Rows in, drafts out. `lines` takes a source apart, `frame` puts around its pieces what the model expects, and
+    `framed` around those of a target."""
 
     reader: Reader
     generating: Generating
     settings: DraftSettings
     lines: Callable[[str], Sequence[str]]
     frame: Callable[[Sequence[int]], tuple[int, ...]]
+    framed: Callable[[Sequence[int]], tuple[int, ...]]
 
     def __call__(self, rows: Iterable[Row], field: str) -> Iterator[tuple[Work, list[Draft]]]:
         for block in blocks(rows):
@@ -122,9 +124,14 @@ class Drafting:
         return length if longest is None else max(longest - len(self.frame(())), 1)
 
     def job(self, read: Read, row: Row) -> Job:
-        prefix = begun(row, lambda text: self.reader.write_many([text], [read.words])[0])
+        prefix = begun(row, lambda text: self.begun(text, read))
         avoid = tuple((slot,) for slot in self.reader.free(read.words))
         return Job(read, self.frame(read.pieces), Request(prefix=prefix, avoid=avoid))
+
+    def begun(self, text: str, read: Read) -> tuple[int, ...]:
+        """The pieces of what is written after a source and begins so."""
+        *pieces, _ = self.framed(self.reader.write_many([text], [read.words])[0])
+        return tuple(pieces)
 
     def searched(self, jobs: list[Job]) -> list[Draft]:
         return [self.draft(*found) for found in zip(jobs, self.generating.searched(jobs), strict=True)]

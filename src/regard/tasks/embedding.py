@@ -101,8 +101,13 @@ class EmbeddingTask(Task):
         return Embedding(self.reading, model, recipe.predict, longest)
 
     def embed(self, model: nn.Module, rows: Iterable[Row], recipe: EmbeddingRecipe) -> Iterator[Float[Tensor, " D"]]:
-        for found in self.predict(model, rows, recipe):
-            yield torch.tensor(found.vector)
+        embedding = self.embedding(model, recipe)
+        for block in blocks(rows):
+            texts = [row["text"] for row in block]
+            for text, found in zip(texts, embedding(texts), strict=True):
+                if found.status == ("refused",):
+                    raise reading.too_long(text, len(self.reading.tokenizer.encode(text)), embedding.longest)
+                yield torch.tensor(found.vector)
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,11 @@ from typing import Any
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn import functional
 
 from regard.errors import RequestError, unknown
 from regard.explain import Axis, Unit
+from regard.metrics.labels import SEPARATOR
 from regard.tasks.generating import OUTPUT_PIECES, numbers
 from regard.tasks.subjects import Prediction, at, axis, blank, labelled, named, picked, repeated, said, tensor, written
 from regard.text import Tokenizing
@@ -73,7 +75,7 @@ def translated(task: Any, model: nn.Module, row: Any, recipe: Any, target: str |
         done = translating.done([job])[0]
         output = (done.hypotheses[0].pieces, done.text)
     else:
-        output = (sides.target.encode(target).ids, target)
+        output = (sides.begun(target), target)
     cut, opening = sides.source.encode(job.text), translating.opening
     framed = [*opening, *named(sides.source, sides.source.opening)]
     inputs = axis(job.text, cut, framed, named(sides.source, job.pieces[len(framed) + len(cut) :]))
@@ -91,7 +93,7 @@ def drafted(task: Any, model: nn.Module, row: Any, recipe: Any, target: str | No
         draft = drafting.searched([job])[0]
         output = (draft.hypotheses[0].pieces, draft.text)
     else:
-        output = (task.reader.write_many([target], [job.read.words])[0], target)
+        output = (drafting.begun(target, job.read), target)
     inputs = _lines(task, job)
     if not hasattr(model, "encoder"):
         return continued(model, inputs, job.pieces, task.sides.target, output)
@@ -119,7 +121,7 @@ def classified(task: Any, model: Any, row: Any, recipe: Any, target: str | None)
     start, end = one_part(work.windows if len(cut) else (), "text")
     if (start, end) != (0, len(cut)):
         raise RequestError(f"The text has {len(cut)} pieces, more than the model reads at once; explain a part of it.")
-    labels = [target] if target is not None else (next(iter(classifying([row["text"]]))).text or "").split("|")
+    labels = _labels(task, next(iter(classifying([row["text"]]))).text if target is None else target)
     for label in labels:
         if label not in task.labels.names:
             raise RequestError(unknown("label", label, task.labels.names))
@@ -127,7 +129,7 @@ def classified(task: Any, model: Any, row: Any, recipe: Any, target: str | None)
 
     def score(given: Int[Tensor, "N S"], real: Bool[Tensor, "N S"] | None) -> Float[Tensor, "N O"]:
         logits_NC = model(given, real)
-        log_NC = logits_NC.logsigmoid() if task.labels.several else logits_NC.log_softmax(-1)
+        log_NC = functional.logsigmoid(logits_NC) if task.labels.several else logits_NC.log_softmax(-1)
         return picked(log_NC[:, None].expand(-1, len(places), -1), places.to(log_NC.device))
 
     tokenizer = task.reading.tokenizer
@@ -135,6 +137,15 @@ def classified(task: Any, model: Any, row: Any, recipe: Any, target: str | None)
     source = tensor(task.reading.wrapped(cut.ids), model)
     read = at(torch.zeros_like(places), len(inputs)) if model.head.pooling.how == "first" else None
     return Prediction(model, inputs, labelled(*labels), source, blank(tokenizer), EMBEDDED, score, read)
+
+
+def _labels(task: Any, said: str) -> list[str]:
+    """The label of a text; where there may be several, each of them."""
+    if not task.labels.several:
+        return [said]
+    if not said.strip():
+        raise RequestError("The text has none of the labels, so there is none to explain; name one with --target.")
+    return [label.strip() for label in said.split(SEPARATOR)]
 
 
 def tagged(task: Any, model: Any, row: Any, recipe: Any, target: str | None) -> Prediction:

@@ -10,18 +10,19 @@ from torch import Tensor
 from regard.errors import RequestError
 from regard.explain import Axis, Unit
 from regard.tasks.explained import EMBEDDED, one_part
-from regard.tasks.filling import MARKS, Filling, Stretch
+from regard.tasks.filling import MARKS, Filling, Stretch, Work
 from regard.tasks.masking import MARK
 from regard.tasks.subjects import Prediction, at, labelled, named, picked, tensor
 from regard.text import Tokenizing
 
 
 def filled(task: Any, model: Any, row: Any, recipe: Any, target: str | None) -> Prediction:
-    """What stands at each mark of a text, or the pieces that are given for them."""
-    filling = Filling(model, task.reading, task.masking, recipe.predict)
-    stretch = _stretch(filling, row["text"])
+    """What stands at each mark of a text, or the pieces that are given for them; of pieces that were hidden, those."""
+    filling = task.filling(model, recipe)
+    work = filling.work(row["text"])
+    stretch = _stretch(work)
     tokenizer, places_O = task.reading.tokenizer, tensor(stretch.asked, model)
-    wanted = _fills(filling, stretch) if target is None else _given(tokenizer, target, len(stretch.asked))
+    wanted = _wanted(filling, work, stretch) if target is None else _given(tokenizer, target, len(stretch.asked))
     wanted_O = tensor(wanted, model)
 
     def score(given: Int[Tensor, "N S"], real: Bool[Tensor, "N S"] | None) -> Float[Tensor, "N O"]:
@@ -36,17 +37,16 @@ def filled(task: Any, model: Any, row: Any, recipe: Any, target: str | None) -> 
     return Prediction(model, inputs, labelled(*names), pieces, hidden, EMBEDDED, score, read)
 
 
-def _stretch(filling: Filling, text: str) -> Stretch:
-    work = filling.work(text)
+def _stretch(work: Work) -> Stretch:
     if "no mask" in work.status:
         raise RequestError("The text has no mark, so nothing is put in; write <mask> where a piece is to be found.")
     found: Stretch = one_part(work.stretches, "text")
     return found
 
 
-def _fills(filling: Filling, stretch: Stretch) -> list[int]:
-    """The likeliest piece at each mark."""
-    return [filling.reading.tokenizer.id(fills[0].piece) for fills in filling.told([stretch])[0]]
+def _wanted(filling: Filling, work: Work, stretch: Stretch) -> Sequence[int]:
+    """What was hidden, or the likeliest piece at each mark."""
+    return work.wanted or [filling.reading.tokenizer.id(fills[0].piece) for fills in filling.told([stretch])[0]]
 
 
 def _given(tokenizer: Tokenizing, target: str, marks: int) -> Sequence[int]:

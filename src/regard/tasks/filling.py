@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -27,8 +27,10 @@ class FillSettings(GroupSettings):
     """How many pieces are offered for each mark, and how much text is read around it."""
 
     best: PositiveInt = 5
-    # The most pieces read at once; by default as many as the longest text of training has.
+    # The most pieces read at once; by default as many as the longest text of training has. Of a longer text as much as
+    # that is read around each mark, or nothing.
     longest: PositiveInt | None = None
+    long: Literal["window", "refuse"] = "window"
     # A text without a mark gets some, always the same ones, and `found` says how often the piece was found again.
     hide: bool = False
 
@@ -103,6 +105,8 @@ class Filling:
             return self.hidden(text, ids) if self.settings.hide else Work(text, [], ("no mask",))
         if len(ids) <= self.room:
             return Work(text, [self.stretch(ids, places)], ("complete",))
+        if self.settings.long == "refuse":
+            return Work("", [], ("refused",))
         return Work(text, [self.around(ids, place) for place in places], ("windows",))
 
     def hidden(self, text: str, ids: list[int]) -> Work:

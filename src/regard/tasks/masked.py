@@ -21,6 +21,7 @@ from regard.models.build import read_encoder
 from regard.models.understanding import MaskedLanguage, MaskedLanguageSettings
 from regard.nn import IGNORE, Loss
 from regard.tasks import explained_reading
+from regard.tasks.classification import least, readable
 from regard.tasks.filling import Filled, Filling, FillSettings
 from regard.tasks.grouping import blocks, in_groups
 from regard.tasks.masking import MARK, Masking, MaskingSettings, stretches
@@ -129,7 +130,15 @@ class MaskedTask(Task):
 
     def predict(self, model: nn.Module, rows: Iterable[Row], recipe: MaskedRecipe) -> Iterator[Filled]:
         """Each text with its marks filled in, in order."""
-        return Filling(model, self.reading, self.masking, recipe.predict)(rows)
+        return self.filling(model, recipe)(rows)
+
+    def filling(self, model: nn.Module, recipe: MaskedRecipe) -> Filling:
+        longest = least(recipe.predict.longest or recipe.masking.longest, readable(recipe))
+        settings = recipe.predict.model_copy(update={"longest": longest})
+        return Filling(model, self.reading, self.masking, settings)
+
+    def testing(self, recipe: MaskedRecipe) -> MaskedRecipe:
+        return recipe.model_copy(update={"predict": recipe.predict.model_copy(update={"hide": True})})
 
     def subject(self, model: nn.Module, row: Row, recipe: MaskedRecipe, target: str | None) -> Subject:
         return explained_reading.filled(self, model, row, recipe, target)

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Literal, Self
 
@@ -12,7 +11,7 @@ from jaxtyping import Bool, Int
 from pydantic import NonNegativeInt, PositiveInt, model_validator
 from torch import Tensor
 
-from regard.errors import DataError
+from regard.errors import DataError, RequestError
 from regard.tasks.grouping import GroupSettings
 from regard.tasks.recipe import Recipe
 from regard.text import Tokenizer, TokenizerSettings, Tokenizing, restored
@@ -65,7 +64,7 @@ class Reading:
         """A tokenizer for these texts and the words of the lexicon, or that of the model to go on from."""
         if start:
             return cls.load(start)
-        return cls(Tokenizer.learn(recipe.tokenizer, chain(texts, _lexicon(recipe)), recipe.seed))
+        return cls(Tokenizer.learn(recipe.tokenizer, texts, recipe.seed, _lexicon(recipe)))
 
     @classmethod
     def load(cls, files: Mapping[str, str]) -> "Reading":
@@ -125,6 +124,14 @@ def status(length: int, room: int, settings: LongSettings) -> tuple[str, ...]:
     if length <= room:
         return ("complete",)
     return ({"window": "windows", "head": "head", "tail": "tail", "refuse": "refused"}[settings.long],)
+
+
+def too_long(text: str, length: int, longest: int | None) -> RequestError:
+    """Why a text that is refused has no vector: none would be told from that of another."""
+    return RequestError(
+        f"A text of {length} pieces, {text[:40]!r}, is longer than {longest}; set predict.long to window, head or "
+        "tail, or leave it out."
+    )
 
 
 def rectangle(

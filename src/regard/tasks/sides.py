@@ -100,6 +100,10 @@ class Sides:
         """The pieces no output may hold: all that stand for something other than text, but for what frames it."""
         return tuple(sorted(self.target.special - {self.target.end, *self.target.opening}))
 
+    def begun(self, text: str) -> list[int]:
+        """The pieces of what an output begins with, after those that the target's tokenizer opens every text with."""
+        return [*self.target.opening, *self.target.encode(text).ids]
+
     def read(self, encoded: Cut, opening: Sequence[str] = ()) -> list[int]:
         """The pieces of a source as the model reads them, with what frames them."""
         source = self.source

@@ -4,12 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pydantic import NonNegativeFloat
+from pydantic import NonNegativeFloat, NonNegativeInt
 from torch import nn
 
 from regard.attention import coverage_penalty
 from regard.config import Part
 from regard.decode import SearchSettings
+from regard.decode.settings import Extra, Factor
 from regard.errors import ConfigError
 from regard.models.build import read
 from regard.nn import IGNORE, Loss
@@ -21,8 +22,26 @@ from regard.tasks.writing import Lines, WritingRecipe, WritingTask
 from regard.text.patterns import starts_cjk
 
 ROUGE = ("rouge1", "rouge2", "rougeL", "rougeLsum")
-# A summary is a fraction of its document, and says nothing twice.
-SEARCH = SearchSettings(no_repeat=3, longest_factor=0.5, longest_extra=30)
+
+
+class SummarySearch(SearchSettings):
+    """A summary is a fraction of its document, and says nothing twice, unless told otherwise."""
+
+    no_repeat: NonNegativeInt = 3
+    longest_factor: Factor = 0.5
+    longest_extra: Extra = 30
+
+
+class GreedySummary(SummarySearch):
+    """The same, looked for as fast as can be."""
+
+    method: str = "greedy"
+
+
+class SummaryValidation(ValidationSettings):
+    """How a model is judged while it learns."""
+
+    search: GreedySummary = GreedySummary()
 
 
 class SummaryLoss(LossSettings):
@@ -35,8 +54,8 @@ class SummarizationRecipe(WritingRecipe):
     """Data have the fields `document` and `summary`."""
 
     loss: SummaryLoss = SummaryLoss()
-    validation: ValidationSettings = ValidationSettings(search=SEARCH.model_copy(update={"method": "greedy"}))
-    search: SearchSettings = SEARCH
+    validation: SummaryValidation = SummaryValidation()
+    search: SummarySearch = SummarySearch()
     metrics: tuple[Part, ...] = tuple(Part(name=name) for name in ROUGE)
     predict: DraftSettings = DraftSettings()
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int
-from pydantic import PositiveInt
+from pydantic import PositiveInt, model_validator
 from torch import Tensor, nn
 
 from regard.config import Part, Rate, Settings
@@ -29,6 +29,7 @@ from regard.tasks.tagging_results import Tagged
 from regard.tasks.tagging_rows import gold
 from regard.tasks.tagging_text import Tagging, Taking
 from regard.tasks.tagging_windows import overlapping
+from regard.tasks.tagging_words import FILE as LETTERS
 from regard.tasks.tagging_words import LOOKS, Letters, counted
 from regard.tasks.task import Row
 from regard.text import TokenizerSettings
@@ -61,10 +62,28 @@ class HeadSettings(Settings):
         )
 
 
+class WordSettings(TokenizerSettings):
+    """Whole words, in lower case and seen twice, unless another kind of tokenizer is named."""
+
+    kind: str = "spaced"
+    size: PositiveInt = 30_000
+    lower: bool = True
+    least: PositiveInt = 2
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_named(cls, values: Any) -> Any:
+        """What is right for words is not for any kind: one that is named has its own defaults."""
+        if not isinstance(values, Mapping) or "kind" not in values:
+            return values
+        common = {name: TokenizerSettings.model_fields[name].default for name in ("size", "lower", "least")}
+        return {**common, **values}
+
+
 class TaggingRecipe(MarkingRecipe, ReadingRecipe):
     """A text by its words and their letters; `model` is an encoder."""
 
-    tokenizer: TokenizerSettings = TokenizerSettings(kind="spaced", size=30_000, lower=True, least=2)
+    tokenizer: WordSettings = WordSettings()
     head: HeadSettings = HeadSettings()
     loss: LossSettings = LossSettings(smoothing=0.0)
     metrics: tuple[Part, ...] = (Part(name="entity_f1"), Part(name="entity_precision"), Part(name="entity_recall"))
@@ -100,14 +119,15 @@ class TaggingTask(Marking):
 
     @classmethod
     def learn(cls, recipe: TaggingRecipe, rows: Iterable[Row], start: Mapping[str, str]) -> "TaggingTask":
-        """The task with the words, letters and types of these rows."""
+        """The task with the words, letters and types of these rows; words and letters are those of the start's."""
         texts = (" ".join(word.text for word in gold(row, recipe.words).words) for row in rows)
         reading = Reading.learn(texts, recipe, start)
         found = [gold(row, recipe.words) for row in rows]
         labels = sorted({split(tag)[1] for one in found for tag in one.tags} - {""})
         if not labels:
             raise DataError("There is no entity in the training data, so there is nothing to learn.")
-        letters = Letters.learn(counted([word.text for word in one.words] for one in found))
+        words = counted([word.text for word in one.words] for one in found)
+        letters = Letters.load(start) if LETTERS in start else Letters.learn(words)
         return cls(recipe, reading, letters if recipe.head.characters else None, tuple(labels))
 
     @classmethod

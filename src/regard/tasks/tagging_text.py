@@ -144,11 +144,14 @@ class Tagging:
             works = self.taking.works(block)
             parts = [part for work in works for part in work.parts]
             coming = iter(in_groups(parts, lambda part: sum(part.sizes), self.taking.settings, self.summed))
-            for work in works:
-                sums = [next(coming) for _ in work.windows]
-                words = sum(end - start for start, end in work.windows)
-                nothing = torch.zeros(self.model.encoder.width)
-                yield torch.stack(sums).sum(0) / words if sums else nothing
+            yield from (self.mean(work, [next(coming) for _ in work.windows]) for work in works)
+
+    def mean(self, work: Work, sums: list[Float[Tensor, " D"]]) -> Float[Tensor, " D"]:
+        """The vector of a text by the sums of its windows."""
+        if work.status(self.taking.room, self.taking.settings) == ("refused",):
+            raise reading.too_long(work.text, sum(work.sentence.sizes), self.taking.longest)
+        words = sum(end - start for start, end in work.windows)
+        return torch.stack(sums).sum(0) / words if sums else torch.zeros(self.model.encoder.width)
 
     def summed(self, parts: list[Sentence]) -> list[Float[Tensor, " D"]]:
         with torch.inference_mode():

@@ -89,6 +89,12 @@ class Task(Protocol):
         return cls.inputs()
 
     @classmethod
+    def known_by(cls) -> tuple[str, ...]:
+        """The fields by which a row is known from held-out data: what is given, and what is written if that is text
+        too; nothing stands for all of them."""
+        return () if cls.two_sides or cls.inputs() == cls.fields else cls.inputs()
+
+    @classmethod
     def sample(cls) -> list[Row]:
         """A few rows such as the task reads, to try a recipe with before there are any."""
         names = enumerate(cls.fields)
@@ -176,6 +182,10 @@ class Task(Protocol):
 
     def tuned(self, model: nn.Module, rows: Sequence[Row], recipe: Any) -> Any:
         """The recipe with what is chosen on validation once the model has learned, such as a threshold."""
+        return recipe
+
+    def testing(self, recipe: Any) -> Any:
+        """The recipe by which a held-out row is asked for what it holds itself, where it names no place to ask for."""
         return recipe
 
     def subject(self, model: nn.Module, row: Row, recipe: Any, target: str | None) -> Subject:

@@ -162,7 +162,7 @@ class Translating:
         taken = placeholders.extract(source) if self.settings.marks else Extracted(source, ())
         entries = self.glossary.matches(taken.text) if self.glossary else ()
         spans = self.spans(taken.text)
-        prefix = begun(row, self.target)
+        prefix = begun(row, self.sides.begun)
         if prefix and self.settings.simultaneous is not None:
             raise RequestError("What predict.simultaneous writes cannot be given a prefix; leave out one of the two.")
         if prefix and len(spans) > 1:
@@ -231,7 +231,7 @@ class Translating:
     def searched(self, jobs: list[Job]) -> list[Done]:
         if self.settings.simultaneous is not None:
             self.model.eval()
-            return [self.interpreted(job, self.settings.simultaneous) for job in jobs]
+            return self.linked([self.interpreted(job, self.settings.simultaneous) for job in jobs])
         return self.finished(jobs, self.generating.searched(jobs))
 
     @cached_property
@@ -241,12 +241,15 @@ class Translating:
     def finished(self, jobs: list[Job], found: list[list[Hypothesis]]) -> list[Done]:
         """What was found as text, with its alignment where that is wanted."""
         texts = [self.sides.target.decode(hypotheses[0].pieces) for hypotheses in found]
-        done = [Done(*result) for result in zip(jobs, found, texts, strict=True)]
-        if self.settings.alignment or self.settings.marks:
-            outputs = [(each.job.text, each.text, each.hypotheses[0]) for each in done]
-            found_links = alignments(self.model, self.sides, self.opening, outputs)
-            done = [replace(each, alignment=links) for each, links in zip(done, found_links, strict=True)]
-        return done
+        return self.linked([Done(*result) for result in zip(jobs, found, texts, strict=True)])
+
+    def linked(self, done: list[Done]) -> list[Done]:
+        """The same with their alignments, where those are wanted."""
+        if not self.settings.alignment and not self.settings.marks:
+            return done
+        outputs = [(each.job.text, each.text, each.hypotheses[0]) for each in done]
+        found = alignments(self.model, self.sides, self.opening, outputs)
+        return [replace(each, alignment=links) for each, links in zip(done, found, strict=True)]
 
     def interpreted(self, job: Job, settings: SimultaneousSettings) -> Done:
         found, late = interpret(self.model, self.sides, self.opening, job.text, settings, self.search)

@@ -137,7 +137,7 @@ class WritingTask(Task):
 
     def drafting(self, model: nn.Module, recipe: Any) -> Drafting:
         generating = Generating(model, recipe.search, recipe.predict, self.sides.banned)
-        return Drafting(self.reader, generating, recipe.predict, self.lines(recipe), self.frame)
+        return Drafting(self.reader, generating, recipe.predict, self.lines(recipe), self.frame, self.framed)
 
     def predict(self, model: nn.Module, rows: Iterable[Row], recipe: Any) -> Iterator[Drafted]:
         """What is written for each row, in order."""

@@ -9,6 +9,7 @@
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -56,13 +57,16 @@ class Tokenizer:
         self._cutter = _cutter(self._kind, vocabulary, settings.extra)
 
     @classmethod
-    def learn(cls, settings: TokenizerSettings, texts: Iterable[str], seed: int) -> Self:
-        """The tokenizer of these settings for these texts; the same texts and seed give the same one."""
+    def learn(cls, settings: TokenizerSettings, texts: Iterable[str], seed: int, always: Iterable[str] = ()) -> Self:
+        """The tokenizer of these settings for these texts; the same texts and seed give the same one.
+
+        What is `always` learned from is no part of what a sample is drawn from.
+        """
         sample, lines = reservoir(texts, settings.sample, seed)
         kind = TOKENIZERS[settings.kind]()
         normalization = Normalization(settings.unicode, settings.lower, settings.extra)
         stretches: list[str] = []
-        for text in sample:
+        for text in chain(sample, always):
             normal = normalization(without_surrogates(text))
             stretches += normalization.outside(_opening(normal, kind, settings.extra) + normal)
         if not any(stretch.strip() for stretch in stretches):

@@ -24,6 +24,7 @@ def look_at_settings(recipe: Recipe, notes: Notes) -> None:
     with notes.watching("device"):
         notes.add("ok", "device", f"{device(recipe.device)}")
     with notes.watching("model"):
+        starts.check(recipe)
         recipe = starts.resolved(recipe)
         start = starts.read(recipe.model.start).files if recipe.model.start else {}
         task = TASKS[recipe.task].learn(recipe, TASKS[recipe.task].sample(), start)

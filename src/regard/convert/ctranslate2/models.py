@@ -56,9 +56,10 @@ def kind(model: nn.Module) -> Kind:
         return "generator"
     if isinstance(getattr(model, "encoder", model), TransformerEncoder):
         return "encoder"
-    reader = getattr(model, "encoder", model)
+    reader = getattr(model, "encoder", None)
+    read = "" if reader is None else f" on a {type(reader).__name__}"
     raise ConfigError(
-        f"CTranslate2 runs Transformers only, and this model is a {type(model).__name__} on a {type(reader).__name__}; "
+        f"CTranslate2 runs Transformers only, and this model is a {type(model).__name__}{read}; "
         "use the engine torch or onnx."
     )
 

@@ -19,7 +19,7 @@ def config(folder: Path) -> dict[str, Any]:
     """The folder's config.json."""
     if not folder.is_dir():
         raise DataError(f"{folder} is not a folder; name the one that holds {CONFIG} and {WHOLE}.")
-    return _table(folder / CONFIG)
+    return table(folder / CONFIG)
 
 
 def tensors(folder: Path) -> dict[str, Tensor]:
@@ -48,7 +48,7 @@ def _files(folder: Path) -> list[Path]:
 
 def _shards(index: Path) -> list[Path]:
     """The files an index lists, all of them in its own folder."""
-    places = _table(index).get("weight_map")
+    places = table(index).get("weight_map")
     names = set(places.values()) if isinstance(places, dict) else set()
     for name in names:
         if not isinstance(name, str) or Path(name).name != name:
@@ -58,7 +58,7 @@ def _shards(index: Path) -> list[Path]:
     return [index.parent / name for name in sorted(names)]
 
 
-def _table(path: Path) -> dict[str, Any]:
+def table(path: Path) -> dict[str, Any]:
     """The object a JSON file holds."""
     try:
         values = json.loads(path.read_text("utf-8"))
