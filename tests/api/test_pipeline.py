@@ -166,6 +166,19 @@ def test_what_is_settled_is_never_taken_back(model: Pipeline) -> None:
     )
 
 
+@pytest.mark.parametrize("source", ["一只狗。\n两只狗！三只狗？", "一只狗。两只狗！", "A dog. Two dogs! Three?"])
+def test_what_is_settled_of_several_parts_stands_as_in_the_whole(source: str) -> None:
+    """Neither the space between parts, which Chinese has not, nor half a character is ever taken back."""
+    plan = {"task": "translation", "data": {}, "model": TRANSFORMER, "tokenizer": {"kind": "byte_bpe", "size": 290}}
+    plan |= {"predict": {"longest": 4}, "search": {"method": "sample", "longest_extra": 12}}
+    settings = TranslationRecipe.model_validate(plan)
+    task = TranslationTask.learn(settings, [{"source": "一二三 dogs", "target": "一二三只狗两只猫。"}] * 3, {})
+    *growing, result = task.settle(task.model(), {"source": source}, settings)
+    assert "split" in result.status
+    assert len(growing) > 2
+    assert all(later.startswith(earlier) for earlier, later in itertools.pairwise([*growing, result.text]))
+
+
 def test_the_coverage_penalty_looks_without_a_trace(model: Pipeline) -> None:
     covering = model.with_settings("search.coverage=0.2")
     assert [one.text for one in covering.predict(TEXTS)] == [covering.predict([text])[0].text for text in TEXTS]

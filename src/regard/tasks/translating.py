@@ -21,7 +21,7 @@ from regard.tasks.interpreting import SimultaneousSettings, interpret
 from regard.tasks.links import Alignment, alignments
 from regard.tasks.results import Status, Written, plain, status
 from regard.tasks.sides import Sides
-from regard.text import Cut, Tokenizing, parts, placeholders
+from regard.text import Cut, Streaming, Tokenizing, parts, placeholders
 from regard.text.alignment import Link
 from regard.text.glossary import Entry, Glossary, Item, receipt
 from regard.text.placeholders import Extracted
@@ -145,15 +145,14 @@ class Translating:
         if self.settings.simultaneous is not None:
             yield from self([row])
             return
-        work, before, finished = self.work(row), "", []
+        work, finished = self.work(row), list[Done]()
         for job in work.jobs:
-            found = Progressing(())
+            found, growing = Progressing(()), Streaming(self.sides.target)
             for found in self.generating.stream(job):
-                text = before + self.sides.target.decode(found.settled)
-                if found.settled and not work.taken.marks:
-                    yield text
-            finished.append(self.finished([job], [list(found.outputs)])[0])
-            before = joined(work.taken.text, finished)[0] + " "
+                text = growing.settled(found.settled, over=bool(found.outputs))
+                if text and not work.taken.marks:
+                    yield joined(work.taken.text, [*finished, Done(job, [], text)])[0]
+            finished += self.finished([job], [list(found.outputs)])
         yield self.whole(work, finished)
 
     def work(self, row: Mapping[str, str]) -> Work:
