@@ -95,6 +95,27 @@ def test_tags_and_placeholders_survive(model: Pipeline) -> None:
     assert result.text.index("<b>") < result.text.index("</b>")
 
 
+def test_alignments_of_a_text_with_marks_are_spans_of_it_and_of_the_output_with_marks(model: Pipeline) -> None:
+    source, clean = "<b>Peter</b> bought {count} scarves today.", "Peter bought scarves today."
+    told = []
+    for text in (clean, source):
+        [result] = model.with_settings("predict.marks=true", "predict.alignment=true").predict([text])
+        told.append([(text[slice(*link.source)], result.text[slice(*link.target)]) for link in result.links])
+    assert told[0]
+    assert told[1] == told[0]
+    words, written = source.split(), result.text.split()
+    for pair in result.alignment.split():
+        first, last = map(int, pair.split("-"))
+        assert any(one in words[first] and other in written[last] for one, other in told[1])
+
+
+def test_each_of_the_n_best_has_its_marks(model: Pipeline) -> None:
+    asking = model.with_settings("predict.marks=true", "search.best=3")
+    [result] = asking.predict(["  <b>Peter</b> bought {count} scarves."])
+    assert [one.text.count(mark) for one in result.alternatives for mark in ("<b>", "</b>", "{count}")] == [1] * 9
+    assert result.alternatives[0].text == result.text
+
+
 def test_a_glossary_is_kept_and_receipted(model: Pipeline, tmp_path: Path) -> None:
     (tmp_path / "terms.tsv").write_text("book\tBuch\nscarf\tSchal\n", "utf-8")
     kept = model.with_settings(f"predict.glossary={tmp_path / 'terms.tsv'}", "search.longest_extra=20")
@@ -129,6 +150,16 @@ def test_simultaneous_translation_tells_how_late_it_is(model: Pipeline) -> None:
     [early] = model.with_settings("predict.simultaneous.words=1").predict(["He reads a red book."])
     assert late.latency.average_proportion == 1.0
     assert early.latency.average_lagging < late.latency.average_lagging
+
+
+def test_simultaneous_translation_is_aligned_and_in_parts_still_tells_how_late_it_is(model: Pipeline) -> None:
+    asking = model.with_settings("predict.simultaneous.words=2", "predict.alignment=true")
+    [whole] = asking.predict(["He reads a red book."])
+    assert whole.links
+    assert whole.alignment
+    [parts] = asking.with_settings("predict.longest=12").predict(["He reads a red book. " * 3])
+    assert "split" in parts.status
+    assert 0 < parts.latency.average_proportion <= 1
 
 
 def test_simultaneous_translation_is_the_same_when_it_is_settled(model: Pipeline) -> None:

@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from itertools import islice
 from math import exp
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Literal, Self
 
 from pydantic import PositiveInt, model_validator
@@ -25,6 +26,7 @@ from regard.text import Cut, Streaming, Tokenizing, parts, placeholders
 from regard.text.alignment import Link
 from regard.text.glossary import Entry, Glossary, Item, receipt
 from regard.text.placeholders import Extracted
+from regard.text.restoring import Rendered
 
 NOTHING = Alignment()
 
@@ -229,8 +231,7 @@ class Translating:
 
     def searched(self, jobs: list[Job]) -> list[Done]:
         if self.settings.simultaneous is not None:
-            self.model.eval()
-            return [self.interpreted(job, self.settings.simultaneous) for job in jobs]
+            return self.interpreted(jobs, self.settings.simultaneous)
         return self.finished(jobs, self.generating.searched(jobs))
 
     @cached_property
@@ -247,9 +248,11 @@ class Translating:
             done = [replace(each, alignment=links) for each, links in zip(done, found_links, strict=True)]
         return done
 
-    def interpreted(self, job: Job, settings: SimultaneousSettings) -> Done:
-        found, late = interpret(self.model, self.sides, self.opening, job.text, settings, self.search)
-        return Done(job, [found], self.sides.target.decode(found.pieces), latency=late)
+    def interpreted(self, jobs: list[Job], settings: SimultaneousSettings) -> list[Done]:
+        self.model.eval()
+        each = [interpret(self.model, self.sides, self.opening, job.text, settings, self.search) for job in jobs]
+        done = self.finished(jobs, [[found] for found, _ in each])
+        return [replace(one, latency=late) for one, (_, late) in zip(done, each, strict=True)]
 
     def whole(self, work: Work, done: list[Done]) -> Translation:
         """The parts of a row put together."""
@@ -258,6 +261,10 @@ class Translating:
         if not done:
             return Translation(work.source if work.taken.marks else "", 0.0, ("empty",))
         text, alignment = joined(work.taken.text, done)
+        kept = receipt(text, work.entries).items if self.glossary else None
+        if work.taken.marks:
+            put = placeholders.placed(text, work.taken.marks, alignment.links)
+            text, alignment = put.text, alignment.among(Rendered(work.source, work.taken.places), put)
         best = [each.hypotheses[0] for each in done]
         found = [one for each in done for one in status(each.hypotheses[0], each.job.text, each.text)]
         if len(done) > 1:
@@ -266,25 +273,42 @@ class Translating:
         pieces = tuple(map(self.sides.target.piece, (number for one in best for number in one.pieces)))
         chances = tuple(exp(value) for one in best for value in one.piece_log_probabilities)
         return Translation(
-            placeholders.restore(text, work.taken.marks, alignment.links) if work.taken.marks else text,
+            text,
             mean_score(best),
             statuses,
             pieces,
             chances,
-            self.alternatives(done),
+            self.alternatives(work, done),
             alignment.links if self.settings.alignment else None,
             str(alignment) if self.settings.alignment else None,
-            receipt(text, work.entries).items if self.glossary else None,
-            done[0].latency if len(done) == 1 else None,
+            kept,
+            mean_latency([each.latency for each in done if each.latency]),
         )
 
-    def alternatives(self, done: list[Done]) -> tuple[Written, ...] | None:
+    def alternatives(self, work: Work, done: list[Done]) -> tuple[Written, ...] | None:
         if self.search.best == 1 or len(done) > 1:
             return None
-        return tuple(self.written(one, self.sides.target) for one in done[0].hypotheses)
+        told = tuple(self.written(one, self.sides.target) for one in done[0].hypotheses)
+        return self.marked(work, done[0], told) if work.taken.marks else told
+
+    def marked(self, work: Work, done: Done, told: Sequence[Written]) -> tuple[Written, ...]:
+        """The n best with marks, each where its own words are."""
+        job, others = done.job, zip(told[1:], done.hypotheses[1:], strict=True)
+        outputs = [(job.text, one.text, hypothesis) for one, hypothesis in others]
+        found = [done.alignment, *(alignments(self.model, self.sides, self.opening, outputs) if outputs else ())]
+        links = [each.moved(job.start, 0).links for each in found]
+        texts = [placeholders.restore(one.text, work.taken.marks, each) for one, each in zip(told, links, strict=True)]
+        return tuple(replace(one, text=text) for one, text in zip(told, texts, strict=True))
 
     def written(self, one: Hypothesis, tokenizer: Tokenizing) -> Written:
         return written(one, tokenizer.decode(one.pieces), [*map(tokenizer.piece, one.pieces)])
+
+
+def mean_latency(each: Sequence[Latency]) -> Latency | None:
+    """How late several outputs in a row were, each by itself, if any was made while reading."""
+    if not each:
+        return None
+    return Latency(fmean(one.average_lagging for one in each), fmean(one.average_proportion for one in each))
 
 
 def joined(source: str, done: list[Done]) -> tuple[str, Alignment]:

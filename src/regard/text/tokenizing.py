@@ -117,7 +117,7 @@ class Streaming:
         return self._until(_alike(before, self._text.rstrip(_HALF)))
 
     def settled(self, ids: Sequence[int], over: bool = False) -> str:
-        """All that is settled once these pieces are there, which begin with those of before; all of it if it is `over`."""
+        """All that is settled of these pieces, which begin with those of before; all of the text if it is `over`."""
         for token in ids[len(self._ids) :]:
             self.feed(token)
         if over:
