@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import torch
 from regard.api import Materials, Training, load, read, train
 from regard.errors import ConfigError, DataError, RegardError
 from regard.nn.parameters import named
-from tests.api.toy import RECURRENT, recipe
+from regard.train import NotFinite
+from tests.api.toy import RECURRENT, TRANSFORMER, recipe
 
 
 def parameters(folder: Path) -> dict[str, torch.Tensor]:
@@ -67,6 +69,27 @@ def test_one_thing_changed_in_the_seed_changes_the_run(tmp_path: Path) -> None:
     assert any(
         not torch.equal(a, b) for a, b in zip(named(one.model).values(), named(other.model).values(), strict=True)
     )
+
+
+def test_the_examples_of_a_batch_that_is_no_number_are_named_whichever_of_a_group_it_is(tmp_path: Path) -> None:
+    plan = recipe(tmp_path / "data", {**TRANSFORMER, "tied": "none"}, tokenizer={"kind": "characters", "size": 200})
+    plan |= {"batches": {"tokens": 4000, "rows": 40}, "train": {"updates": 1, "every": 1, "accumulate": 4}}
+    lines = (tmp_path / "data" / "train.en").read_text("utf-8").splitlines()
+    training = Training(read(plan), tmp_path / "first")
+    with training.claim():
+        first, *_, last = [batch.examples.tolist() for batch in islice(training.batches.walk(), 4)]
+    bad = first[30]
+    lines[bad] = f"☃{lines[bad][1:]}"
+    (tmp_path / "data" / "train.en").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    training = Training(read(plan), tmp_path / "run")
+    with training.claim(), torch.no_grad():
+        token = training.task.sides.source.encode("☃").ids[0]
+        training.model.encoder.embedding.vectors[token] = torch.nan
+    with pytest.raises(NotFinite) as error:
+        list(training.steps())
+    told = str(error.value)
+    assert f"The examples: {', '.join(map(str, first[:20]))} and {len(first) - 20} more. " in told
+    assert str(last[0]) not in told.partition("The examples:")[2].split(", ")
 
 
 def test_a_folder_in_use_is_refused_and_named(run: Path) -> None:
