@@ -140,9 +140,31 @@ def test_a_term_that_cannot_be_written_is_missed_and_changes_nothing(tmp_path: P
     assert [item.found for item in met.glossary] == [None, "c"]
 
 
+def test_a_term_stands_as_a_whole_word_whatever_letters_the_pieces_know(tmp_path: Path) -> None:
+    (tmp_path / "terms.tsv").write_text("a\teis\n", "utf-8")
+    plan = {
+        "task": "translation",
+        "data": {},
+        "model": TRANSFORMER,
+        "predict": {"glossary": str(tmp_path / "terms.tsv")},
+    }
+    plan |= {"tokenizer": {"kind": "bpe", "size": 40}, "search": {"longest_extra": 40}}
+    settings = TranslationRecipe.model_validate(plan)
+    task = TranslationTask.learn(settings, [{"source": "a b", "target": "eis eisen seil, insel."}] * 3, {})
+    for seed in range(8):
+        torch.manual_seed(seed)
+        [result] = task.predict(task.model(), [{"source": "a b"}], settings)
+        assert result.glossary[0].found == "eis", result.text
+
+
 def test_a_forced_prefix_begins_the_output(model: Pipeline) -> None:
     [result] = model.predict([{"source": "He reads a book.", "prefix": "Peter hat"}])
     assert result.text.startswith("Peter hat")
+
+
+def test_a_prefix_that_cannot_be_written_is_refused(model: Pipeline) -> None:
+    with pytest.raises(RequestError, match="prefix = 'Ωmega' holds what no piece of this model can write"):
+        model.predict([{"source": "He reads a book.", "prefix": "Ωmega"}])
 
 
 def test_simultaneous_translation_tells_how_late_it_is(model: Pipeline) -> None:

@@ -103,7 +103,7 @@ class Continuing:
         room = self.room(self.settings.pieces)
         if not ids:
             return Work(prompt, (), ("empty",), None)
-        prefix = begun(row, lambda text: self.tokenizer.encode(text).ids)
+        prefix = begun(row, lambda text: self.tokenizer.encode(text).ids, self.tokenizer.unknown)
         if room is None or len(ids) <= room:
             return Work(prompt, tuple(ids), (), self.prompting.seed(row), prefix)
         if self.settings.long == "refuse":

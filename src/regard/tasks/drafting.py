@@ -123,7 +123,7 @@ class Drafting:
         return length if longest is None else max(longest - len(self.frame(())), 1)
 
     def job(self, read: Read, row: Row) -> Job:
-        prefix = begun(row, lambda text: self.reader.write_many([text], [read.words])[0])
+        prefix = begun(row, lambda text: self.reader.write_many([text], [read.words])[0], self.reader.tokenizer.unknown)
         avoid = tuple((slot,) for slot in self.reader.free(read.words))
         return Job(read, self.frame(read.pieces), Request(prefix=prefix, avoid=avoid))
 

@@ -100,11 +100,17 @@ class Generating:
         return device
 
 
-def begun(row: Mapping[str, str], cut: Callable[[str], Sequence[int]]) -> tuple[int, ...]:
+def begun(row: Mapping[str, str], cut: Callable[[str], Sequence[int]], unknown: int) -> tuple[int, ...]:
     """The pieces that the output of a row has to begin with; `cut` makes pieces of a text."""
     if row.get(PREFIX_PIECES):
         return numbers(row, PREFIX_PIECES)
-    return tuple(cut(row[PREFIX])) if row.get(PREFIX) else ()
+    found = tuple(cut(row[PREFIX])) if row.get(PREFIX) else ()
+    if unknown in found:
+        raise RequestError(
+            f"{PREFIX} = {row[PREFIX][:40]!r} holds what no piece of this model can write, so no output can begin with "
+            "it; leave that out."
+        )
+    return found
 
 
 def numbers(row: Mapping[str, str], field: str) -> tuple[int, ...]:

@@ -163,7 +163,7 @@ class Translating:
         taken = placeholders.extract(source) if self.settings.marks else Extracted(source, ())
         entries = self.glossary.matches(taken.text) if self.glossary else ()
         spans = self.spans(taken.text)
-        prefix = begun(row, self.target)
+        prefix = begun(row, self.target, self.sides.target.unknown)
         if prefix and self.settings.simultaneous is not None:
             raise RequestError("What predict.simultaneous writes cannot be given a prefix; leave out one of the two.")
         if prefix and len(spans) > 1:
