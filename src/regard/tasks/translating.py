@@ -219,11 +219,13 @@ class Translating:
 
     @cached_property
     def inside(self) -> frozenset[int]:
-        """The pieces that go on with a word instead of beginning another."""
-        tokenizer, word = self.sides.target, "Wort"
-        before = tokenizer.encode(word).ids
-        after = {number: tokenizer.decode([*before, number])[len(word) :][:1] for number in range(tokenizer.size)}
-        return frozenset(number for number, letter in after.items() if letter.isalnum() and not unspaced(letter))
+        """The pieces that go on with a word instead of beginning another, seen after a term that ends in a letter."""
+        tokenizer, entries = self.sides.target, self.glossary.entries if self.glossary else ()
+        terms = ((pieces, tokenizer.decode(pieces)) for entry in entries for pieces in self.possible(entry))
+        before, word = next(((pieces, text) for pieces, text in terms if lettered(text[-1:])), ((), ""))
+        pieces = range(tokenizer.size if word else 0)
+        after = {number: tokenizer.decode([*before, number])[len(word) :][:1] for number in pieces}
+        return frozenset(number for number, letter in after.items() if lettered(letter))
 
     def done(self, jobs: list[Job]) -> list[Done]:
         """Every job searched, those of similar length together, given back in their order."""
@@ -329,6 +331,11 @@ def between(gap: str, left: str, right: str) -> str:
     if "\n" in gap:
         return gap
     return "" if unspaced(left[-1:]) or unspaced(right[:1]) else " "
+
+
+def lettered(character: str) -> bool:
+    """Whether a character is a letter or digit of a script with spaces."""
+    return character.isalnum() and not unspaced(character)
 
 
 def unspaced(character: str) -> bool:
