@@ -87,6 +87,22 @@ def test_alignments_are_spans_of_both_texts_and_pharaoh_pairs(model: Pipeline) -
     assert all(int(pair.split("-")[0]) < len(source.split()) for pair in told["alignment"].split())
 
 
+@pytest.mark.skipif(not native.ready(), reason="without kernels groups are searched one after another")
+def test_alignments_of_groups_that_several_threads_search_are_those_of_each_text_alone(model: Pipeline) -> None:
+    texts = [row.fields["source"] for row in Materials(model.recipe).test("test")]
+    asking = model.with_settings("predict.alignment=true")
+    alone = [asking.predict([text])[0].links for text in texts]
+    before = torch.get_num_threads()
+    torch.set_num_threads(4)
+    try:
+        together = asking.with_settings("predict.rows=2").predict(texts)
+    finally:
+        torch.set_num_threads(before)
+    for found, wanted in zip(together, alone, strict=True):
+        assert [link[:2] for link in found.links] == [link[:2] for link in wanted]
+        assert [link.weight for link in found.links] == pytest.approx([link.weight for link in wanted], abs=1e-4)
+
+
 def test_tags_and_placeholders_survive(model: Pipeline) -> None:
     [result] = model.with_settings("predict.marks=true").predict(
         ["<b>Peter</b> bought {count} scarves at https://a.b/c ."]

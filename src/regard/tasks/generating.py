@@ -54,10 +54,13 @@ class Generating:
     banned: tuple[int, ...] = ()
 
     def in_groups(self, asked: Sequence[Asked], run: Callable[[list[Asked]], Sequence[Outcome]]) -> list[Outcome]:
-        """What `run` makes of all, those of similar length together, in their order; every beam counts its pieces."""
-        tokens = max(self.groups.tokens // self.search.width, 1)
-        beams = GroupSettings(rows=self.groups.rows, tokens=tokens)
-        return in_groups(asked, lambda one: len(one.pieces), beams, run, self.callers)
+        """What `run` makes of all, those of similar length together, in their order."""
+        return in_groups(asked, lambda one: len(one.pieces), self.beams, run, self.callers)
+
+    @property
+    def beams(self) -> GroupSettings:
+        """How many are taken together: every beam counts its pieces."""
+        return GroupSettings(rows=self.groups.rows, tokens=max(self.groups.tokens // self.search.width, 1))
 
     @property
     def callers(self) -> int:

@@ -17,7 +17,7 @@ from pydantic import PositiveInt, model_validator
 from regard.decode import Hypothesis, Latency, Progressing, Request, SearchSettings
 from regard.errors import RequestError
 from regard.tasks.generating import Generating, begun, mean_score, written
-from regard.tasks.grouping import GroupSettings, blocks
+from regard.tasks.grouping import GroupSettings, blocks, in_groups
 from regard.tasks.interpreting import SimultaneousSettings, interpret
 from regard.tasks.links import Alignment, alignments
 from regard.tasks.results import Status, Written, plain, status
@@ -154,7 +154,7 @@ class Translating:
                 text = growing.settled(found.settled, over=bool(found.outputs))
                 if text and not work.taken.marks:
                     yield joined(work.taken.text, [*finished, Done(job, [], text)])[0]
-            finished += self.finished([job], [list(found.outputs)])
+            finished += self.aligned(self.read_off([job], [list(found.outputs)]))
         yield self.whole(work, finished)
 
     def work(self, row: Mapping[str, str]) -> Work:
@@ -229,31 +229,38 @@ class Translating:
 
     def done(self, jobs: list[Job]) -> list[Done]:
         """Every job searched, those of similar length together, given back in their order."""
-        return self.generating.in_groups(jobs, self.searched)
+        if self.settings.simultaneous is not None:
+            return self.aligned(self.interpreted(jobs, self.settings.simultaneous))
+        return self.aligned(self.generating.in_groups(jobs, self.searched))
 
     def searched(self, jobs: list[Job]) -> list[Done]:
-        if self.settings.simultaneous is not None:
-            return self.interpreted(jobs, self.settings.simultaneous)
-        return self.finished(jobs, self.generating.searched(jobs))
+        return self.read_off(jobs, self.generating.searched(jobs))
 
     @cached_property
     def generating(self) -> Generating:
         return Generating(self.model, self.search, self.settings, self.sides.banned)
 
-    def finished(self, jobs: list[Job], found: list[list[Hypothesis]]) -> list[Done]:
-        """What was found as text, with its alignment where that is wanted."""
+    def read_off(self, jobs: list[Job], found: list[list[Hypothesis]]) -> list[Done]:
+        """What was found, as text."""
         texts = [self.sides.target.decode(hypotheses[0].pieces) for hypotheses in found]
-        done = [Done(*result) for result in zip(jobs, found, texts, strict=True)]
-        if self.settings.alignment or self.settings.marks:
-            outputs = [(each.job.text, each.text, each.hypotheses[0]) for each in done]
-            found_links = alignments(self.model, self.sides, self.opening, outputs)
-            done = [replace(each, alignment=links) for each, links in zip(done, found_links, strict=True)]
-        return done
+        return [Done(*result) for result in zip(jobs, found, texts, strict=True)]
+
+    def aligned(self, done: list[Done]) -> list[Done]:
+        """The same with alignments where they are wanted, one group after another: who looks at a model sees what any
+        thread computes with it."""
+        if not (self.settings.alignment or self.settings.marks):
+            return done
+        return in_groups(done, lambda each: len(each.job.pieces), self.generating.beams, self.linked)
+
+    def linked(self, done: list[Done]) -> list[Done]:
+        outputs = [(each.job.text, each.text, each.hypotheses[0]) for each in done]
+        found = alignments(self.model, self.sides, self.opening, outputs)
+        return [replace(each, alignment=links) for each, links in zip(done, found, strict=True)]
 
     def interpreted(self, jobs: list[Job], settings: SimultaneousSettings) -> list[Done]:
         self.model.eval()
         each = [interpret(self.model, self.sides, self.opening, job.text, settings, self.search) for job in jobs]
-        done = self.finished(jobs, [[found] for found, _ in each])
+        done = self.read_off(jobs, [[found] for found, _ in each])
         return [replace(one, latency=late) for one, (_, late) in zip(done, each, strict=True)]
 
     def whole(self, work: Work, done: list[Done]) -> Translation:
