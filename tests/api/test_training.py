@@ -152,6 +152,7 @@ def test_every_mistake_in_a_recipe_is_told_by_name(tmp_path: Path) -> None:
     [
         ("train.watch=bleu", "the higher the better, but train.higher = false"),
         ("train.watch=chrf", "not measured during training"),
+        ('validation.metrics=["bleu", {name = "bleu", tokenizer = "char"}]', "has bleu more than once"),
         ("optimizer.name=moun", "Unknown optimizer 'moun'. Did you mean 'muon'"),
     ],
 )
