@@ -164,6 +164,17 @@ def test_what_would_end_or_spoil_a_run_later_is_told_before_its_data_are_prepare
         Training(read(plan, [change]), tmp_path / "run")
 
 
+def test_a_test_set_that_training_cannot_be_cleaned_of_is_told(tmp_path: Path) -> None:
+    plan = recipe(tmp_path / "data", train={"updates": 1, "every": 1})
+    plan["data"] |= {
+        "cleaning": ["overlap"],
+        "test": {"later": {"files": {"source": "later.en", "target": "later.de"}}},
+    }
+    heard: list[str] = []
+    next(Training(read(plan), tmp_path / "run", tell=heard.append).steps())
+    assert "The files of data.test.later are not there: training is not cleaned of what they hold." in heard
+
+
 def test_fields_that_the_task_does_not_have_are_refused(tmp_path: Path) -> None:
     plan = recipe(tmp_path / "data")
     plan["data"]["train"] = {"files": {"source": "train.en", "reference": "train.de"}}

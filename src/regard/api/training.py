@@ -224,6 +224,8 @@ class Training:
     def stores(self) -> Stores:
         task = self.task
         self.tell("Preparing the data.")
+        for name in self.materials.absent:
+            self.tell(f"The files of data.test.{name} are not there: training is not cleaned of what they hold.")
         stores = self.materials.stores(self.folder / "data", task, self.preparing, Spoken(self.tell))
         for told, corpus in zip(stores.counts(), self.materials.train, strict=True):
             self.tell(f"{corpus}: {told}")
