@@ -206,6 +206,12 @@ def test_several_references_and_unseen_lines_are_looked_at_as_they_are_used(data
     assert "`unseen` leaves such lines out" in fresh.text
 
 
+def test_a_rate_that_teaches_nothing_is_warned_of(data: Path) -> None:
+    """The paper's schedule multiplies the rate, and wants another than the others do."""
+    (told,) = found(preflight(read(recipe(data, optimizer={"rate": 1e-3, "schedule": "paper"}))), "rate")
+    assert (told.level, "comes to 7.0e-07 at most" in told.text) == ("warning", True)
+
+
 @pytest.fixture(scope="module")
 def doubtful(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Report:
     """Nothing that stops a run, and much that should not be."""
