@@ -164,6 +164,13 @@ def test_what_would_end_or_spoil_a_run_later_is_told_before_its_data_are_prepare
         Training(read(plan, [change]), tmp_path / "run")
 
 
+@pytest.mark.parametrize("asked", [{}, {"tied": "output", "copying": True}])
+def test_vectors_are_not_shared_by_two_vocabularies_of_one_size(tmp_path: Path, asked: dict[str, Any]) -> None:
+    plan = recipe(tmp_path / "data", {**TRANSFORMER, **asked}, target_tokenizer={"size": 400})
+    with pytest.raises(ConfigError, match="needs one vocabulary for source and target, and target_tokenizer makes"):
+        Training(read(plan), tmp_path / "run")
+
+
 def test_a_test_set_that_training_cannot_be_cleaned_of_is_told(tmp_path: Path) -> None:
     plan = recipe(tmp_path / "data", train={"updates": 1, "every": 1})
     plan["data"] |= {
