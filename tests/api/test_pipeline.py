@@ -140,6 +140,7 @@ def test_a_glossary_is_kept_and_receipted(model: Pipeline, tmp_path: Path) -> No
     [item] = result.plain()["glossary"]
     assert item["source"] == "book"
     assert item["found"] == "Buch"
+    assert item["met"] is True
     assert "Buch" in result.text
 
 

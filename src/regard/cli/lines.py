@@ -200,11 +200,14 @@ class Answers:
         self.as_json, self.tell = as_json, tell
         self.count, self.bad = 0, 0
         self.statuses: Counter[str] = Counter()
+        # Terms of a glossary, by whether they were kept.
+        self.terms: Counter[bool] = Counter()
 
     def line(self, asked: Given, result: Result) -> bytes:
         """A result as the one line it is written as."""
         self.note(asked)
         self.statuses.update(result.status)
+        self.terms.update(item.met for item in getattr(result, "glossary", None) or ())
         text = json_line(self._plain(asked, result)) if self.as_json else one_line(result.text)
         return text.encode("utf-8", "backslashreplace") + b"\n"
 
@@ -220,6 +223,9 @@ class Answers:
         # An empty line is answered by an empty line; that is no news.
         odd = {status: self.statuses[status] for status in STATUSES if status != "empty"}
         found = [f"{sentence}." for sentence in [told(odd, self.count)] if sentence]
+        if self.terms[False]:
+            which = "" if self.as_json else "; --json tells which"
+            found.append(f"{self.terms[False]:,} of {self.terms.total():,} terms are not as the glossary says{which}.")
         if self.bad:
             found.append(f"{self.bad:,} of {self.count:,} lines could not be answered and got an empty output.")
         return found

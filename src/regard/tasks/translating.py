@@ -4,7 +4,7 @@ row -> marks out -> parts that fit -> pieces -> search -> text -> parts joined -
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import islice
 from math import exp
@@ -74,7 +74,8 @@ class Translation:
     latency: Latency | None = None
 
     def plain(self) -> dict[str, Any]:
-        return plain(self)
+        kept = None if self.glossary is None else [{**asdict(item), "met": item.met} for item in self.glossary]
+        return plain(self) | ({} if kept is None else {"glossary": kept})
 
 
 @dataclass(frozen=True)
