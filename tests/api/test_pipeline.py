@@ -225,6 +225,11 @@ def test_monotonic_attention_that_stops_nowhere_has_read_everything(tmp_path: Pa
     assert 0 < result.latency.average_proportion <= 1
 
 
+def test_attention_that_may_go_back_does_not_write_while_reading(model: Pipeline) -> None:
+    with pytest.raises(ConfigError, match=r"this model attends with scope = 'global'\. Use policy = 'wait'"):
+        model.with_settings("predict.simultaneous.policy=monotonic").predict(["He reads a red book."])
+
+
 def test_what_is_settled_is_never_taken_back(model: Pipeline) -> None:
     *growing, result = list(model.settle("Peter bought a gray scarf for his grandfather yesterday."))
     assert growing
