@@ -118,6 +118,17 @@ def test_each_of_several_references_is_held_out(tmp_path: Path) -> None:
     assert taught not in {row.fields["target"] for row in train}
 
 
+def test_an_unseen_line_has_no_reference_that_stands_in_training(tmp_path: Path) -> None:
+    plan = recipe(tmp_path / "data")
+    plan["data"]["references"] = " | "
+    plan["data"]["test"]["test"]["unseen"] = True
+    taught = (tmp_path / "data" / "train.de").read_text("utf-8").splitlines()[3]
+    test = tmp_path / "data" / "test.de"
+    first, *rest = test.read_text("utf-8").splitlines()
+    test.write_text("".join(f"{line}\n" for line in [f"{first} | {taught.upper()}", f"{rest[0]} | Nö.", *rest[1:]]))
+    assert [row.fields["target"] for row in Materials(read(plan)).test("test")] == [f"{rest[0]} | Nö.", *rest[1:]]
+
+
 def test_validation_without_a_row_is_named_by_its_files(tmp_path: Path) -> None:
     plan = recipe(tmp_path / "data")
     for side in ("en", "de"):

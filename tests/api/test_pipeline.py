@@ -87,6 +87,22 @@ def test_alignments_are_spans_of_both_texts_and_pharaoh_pairs(model: Pipeline) -
     assert all(int(pair.split("-")[0]) < len(source.split()) for pair in told["alignment"].split())
 
 
+@pytest.mark.skipif(not native.ready(), reason="without kernels groups are searched one after another")
+def test_alignments_of_groups_that_several_threads_search_are_those_of_each_text_alone(model: Pipeline) -> None:
+    texts = [row.fields["source"] for row in Materials(model.recipe).test("test")]
+    asking = model.with_settings("predict.alignment=true")
+    alone = [asking.predict([text])[0].links for text in texts]
+    before = torch.get_num_threads()
+    torch.set_num_threads(4)
+    try:
+        together = asking.with_settings("predict.rows=2").predict(texts)
+    finally:
+        torch.set_num_threads(before)
+    for found, wanted in zip(together, alone, strict=True):
+        assert [link[:2] for link in found.links] == [link[:2] for link in wanted]
+        assert [link.weight for link in found.links] == pytest.approx([link.weight for link in wanted], abs=1e-4)
+
+
 def test_tags_and_placeholders_survive(model: Pipeline) -> None:
     [result] = model.with_settings("predict.marks=true").predict(
         ["<b>Peter</b> bought {count} scarves at https://a.b/c ."]
@@ -96,6 +112,27 @@ def test_tags_and_placeholders_survive(model: Pipeline) -> None:
     assert result.text.index("<b>") < result.text.index("</b>")
 
 
+def test_alignments_of_a_text_with_marks_are_spans_of_it_and_of_the_output_with_marks(model: Pipeline) -> None:
+    source, clean = "<b>Peter</b> bought {count} scarves today.", "Peter bought scarves today."
+    told = []
+    for text in (clean, source):
+        [result] = model.with_settings("predict.marks=true", "predict.alignment=true").predict([text])
+        told.append([(text[slice(*link.source)], result.text[slice(*link.target)]) for link in result.links])
+    assert told[0]
+    assert told[1] == told[0]
+    words, written = source.split(), result.text.split()
+    for pair in result.alignment.split():
+        first, last = map(int, pair.split("-"))
+        assert any(one in words[first] and other in written[last] for one, other in told[1])
+
+
+def test_each_of_the_n_best_has_its_marks(model: Pipeline) -> None:
+    asking = model.with_settings("predict.marks=true", "search.best=3")
+    [result] = asking.predict(["  <b>Peter</b> bought {count} scarves."])
+    assert [one.text.count(mark) for one in result.alternatives for mark in ("<b>", "</b>", "{count}")] == [1] * 9
+    assert result.alternatives[0].text == result.text
+
+
 def test_a_glossary_is_kept_and_receipted(model: Pipeline, tmp_path: Path) -> None:
     (tmp_path / "terms.tsv").write_text("book\tBuch\nscarf\tSchal\n", "utf-8")
     kept = model.with_settings(f"predict.glossary={tmp_path / 'terms.tsv'}", "search.longest_extra=20")
@@ -103,6 +140,7 @@ def test_a_glossary_is_kept_and_receipted(model: Pipeline, tmp_path: Path) -> No
     [item] = result.plain()["glossary"]
     assert item["source"] == "book"
     assert item["found"] == "Buch"
+    assert item["met"] is True
     assert "Buch" in result.text
 
 
@@ -120,9 +158,31 @@ def test_a_term_that_cannot_be_written_is_missed_and_changes_nothing(tmp_path: P
     assert [item.found for item in met.glossary] == [None, "c"]
 
 
+def test_a_term_stands_as_a_whole_word_whatever_letters_the_pieces_know(tmp_path: Path) -> None:
+    (tmp_path / "terms.tsv").write_text("a\teis\n", "utf-8")
+    plan = {
+        "task": "translation",
+        "data": {},
+        "model": TRANSFORMER,
+        "predict": {"glossary": str(tmp_path / "terms.tsv")},
+    }
+    plan |= {"tokenizer": {"kind": "bpe", "size": 40}, "search": {"longest_extra": 40}}
+    settings = TranslationRecipe.model_validate(plan)
+    task = TranslationTask.learn(settings, [{"source": "a b", "target": "eis eisen seil, insel."}] * 3, {})
+    for seed in range(8):
+        torch.manual_seed(seed)
+        [result] = task.predict(task.model(), [{"source": "a b"}], settings)
+        assert result.glossary[0].found == "eis", result.text
+
+
 def test_a_forced_prefix_begins_the_output(model: Pipeline) -> None:
     [result] = model.predict([{"source": "He reads a book.", "prefix": "Peter hat"}])
     assert result.text.startswith("Peter hat")
+
+
+def test_a_prefix_that_cannot_be_written_is_refused(model: Pipeline) -> None:
+    with pytest.raises(RequestError, match="prefix = 'Ωmega' holds what no piece of this model can write"):
+        model.predict([{"source": "He reads a book.", "prefix": "Ωmega"}])
 
 
 def test_simultaneous_translation_tells_how_late_it_is(model: Pipeline) -> None:
@@ -130,6 +190,16 @@ def test_simultaneous_translation_tells_how_late_it_is(model: Pipeline) -> None:
     [early] = model.with_settings("predict.simultaneous.words=1").predict(["He reads a red book."])
     assert late.latency.average_proportion == 1.0
     assert early.latency.average_lagging < late.latency.average_lagging
+
+
+def test_simultaneous_translation_is_aligned_and_in_parts_still_tells_how_late_it_is(model: Pipeline) -> None:
+    asking = model.with_settings("predict.simultaneous.words=2", "predict.alignment=true")
+    [whole] = asking.predict(["He reads a red book."])
+    assert whole.links
+    assert whole.alignment
+    [parts] = asking.with_settings("predict.longest=12").predict(["He reads a red book. " * 3])
+    assert "split" in parts.status
+    assert 0 < parts.latency.average_proportion <= 1
 
 
 def test_simultaneous_translation_is_the_same_when_it_is_settled(model: Pipeline) -> None:
@@ -170,6 +240,11 @@ def test_monotonic_attention_that_stops_nowhere_has_read_everything(tmp_path: Pa
     assert 0 < result.latency.average_proportion <= 1
 
 
+def test_attention_that_may_go_back_does_not_write_while_reading(model: Pipeline) -> None:
+    with pytest.raises(ConfigError, match=r"this model attends with scope = 'global'\. Use policy = 'wait'"):
+        model.with_settings("predict.simultaneous.policy=monotonic").predict(["He reads a red book."])
+
+
 def test_what_is_settled_is_never_taken_back(model: Pipeline) -> None:
     *growing, result = list(model.settle("Peter bought a gray scarf for his grandfather yesterday."))
     assert growing
@@ -180,6 +255,19 @@ def test_what_is_settled_is_never_taken_back(model: Pipeline) -> None:
         == growing[-1]
         == model.predict(["Peter bought a gray scarf for his grandfather yesterday."])[0].text
     )
+
+
+@pytest.mark.parametrize("source", ["一只狗。\n两只狗！三只狗？", "一只狗。两只狗！", "A dog. Two dogs! Three?"])
+def test_what_is_settled_of_several_parts_stands_as_in_the_whole(source: str) -> None:
+    """Neither the space between parts, which Chinese has not, nor half a character is ever taken back."""
+    plan = {"task": "translation", "data": {}, "model": TRANSFORMER, "tokenizer": {"kind": "byte_bpe", "size": 290}}
+    plan |= {"predict": {"longest": 4}, "search": {"method": "sample", "longest_extra": 12}}
+    settings = TranslationRecipe.model_validate(plan)
+    task = TranslationTask.learn(settings, [{"source": "一二三 dogs", "target": "一二三只狗两只猫。"}] * 3, {})
+    *growing, result = task.settle(task.model(), {"source": source}, settings)
+    assert "split" in result.status
+    assert len(growing) > 2
+    assert all(later.startswith(earlier) for earlier, later in itertools.pairwise([*growing, result.text]))
 
 
 def test_the_coverage_penalty_looks_without_a_trace(model: Pipeline) -> None:

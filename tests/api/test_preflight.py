@@ -171,7 +171,9 @@ def test_a_test_set_that_is_not_there_yet_is_a_warning(data: Path) -> None:
     settings["data"]["test"] = {"later": {"files": {"source": "later.en", "target": "later.de"}}}
     report = preflight(read(settings, ["model.width=15"]))
     assert only(report, "test later").level == "warning"
-    assert "regard evaluate" in only(report, "test later").text
+    assert "regard evaluate`." in only(report, "test later").text
+    report = preflight(read(settings, ["model.width=15", 'data.cleaning=["overlap"]']))
+    assert "but training is not cleaned of what it holds." in only(report, "test later").text
 
 
 def test_references_without_spaces_want_another_metric(data: Path, tmp_path: Path) -> None:
@@ -186,6 +188,28 @@ def test_an_average_that_reaches_back_to_early_updates_is_warned_of(data: Path) 
     (told,) = found(preflight(read(recipe(data), [*changes, "train.average.count=3"])), "average")
     assert (told.level, "from update 8 of 24" in told.text) == ("warning", True)
     assert not found(preflight(read(recipe(data), [*changes, "train.average.count=2"])), "average")
+
+
+def test_several_references_and_unseen_lines_are_looked_at_as_they_are_used(data: Path, tmp_path: Path) -> None:
+    taught = [(data / f"train.{side}").read_text().splitlines()[3] for side in ("en", "de")]
+    valid = "".join(f"{line} §§ Ja.\n" for line in (data / "valid.de").read_text().splitlines())
+    test_en = (data / "test.en").read_text() + taught[0] + "\n"
+    test_de = (data / "test.de").read_text() + f"Nein. §§ {taught[1]}\n"
+    settings = recipe(copied(data, tmp_path, valid_de=valid, test_en=test_en, test_de=test_de))
+    settings["data"]["references"] = " §§ "
+    settings["data"]["test"]["fresh"] = {**settings["data"]["test"]["test"], "unseen": True}
+    report = preflight(read(settings))
+    assert only(report, "unknown target").level == only(report, "round trip target").level == "ok"
+    _, test, fresh = found(report, "overlap")
+    assert (test.level, fresh.level) == ("warning", "ok")
+    assert "1 of 21 sources of test test are also in training, 1 with the same answer" in test.text
+    assert "`unseen` leaves such lines out" in fresh.text
+
+
+def test_a_rate_that_teaches_nothing_is_warned_of(data: Path) -> None:
+    """The paper's schedule multiplies the rate, and wants another than the others do."""
+    (told,) = found(preflight(read(recipe(data, optimizer={"rate": 1e-3, "schedule": "paper"}))), "rate")
+    assert (told.level, "comes to 7.0e-07 at most" in told.text) == ("warning", True)
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 from regard.api import Materials, Training, load, read, train
 from regard.errors import ConfigError, DataError, ModelError, RegardError
 from regard.nn.parameters import named
+from regard.train import NotFinite
 from tests.api.toy import RECURRENT, TRANSFORMER, recipe
 
 
@@ -67,6 +69,27 @@ def test_one_thing_changed_in_the_seed_changes_the_run(tmp_path: Path) -> None:
     assert any(
         not torch.equal(a, b) for a, b in zip(named(one.model).values(), named(other.model).values(), strict=True)
     )
+
+
+def test_the_examples_of_a_batch_that_is_no_number_are_named_whichever_of_a_group_it_is(tmp_path: Path) -> None:
+    plan = recipe(tmp_path / "data", {**TRANSFORMER, "tied": "none"}, tokenizer={"kind": "characters", "size": 200})
+    plan |= {"batches": {"tokens": 4000, "rows": 40}, "train": {"updates": 1, "every": 1, "accumulate": 4}}
+    lines = (tmp_path / "data" / "train.en").read_text("utf-8").splitlines()
+    training = Training(read(plan), tmp_path / "first")
+    with training.claim():
+        first, *_, last = [batch.examples.tolist() for batch in islice(training.batches.walk(), 4)]
+    bad = first[30]
+    lines[bad] = f"☃{lines[bad][1:]}"
+    (tmp_path / "data" / "train.en").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    training = Training(read(plan), tmp_path / "run")
+    with training.claim(), torch.no_grad():
+        token = training.task.sides.source.encode("☃").ids[0]
+        training.model.encoder.embedding.vectors[token] = torch.nan
+    with pytest.raises(NotFinite) as error:
+        list(training.steps())
+    told = str(error.value)
+    assert f"The examples: {', '.join(map(str, first[:20]))} and {len(first) - 20} more. " in told
+    assert str(last[0]) not in told.partition("The examples:")[2].split(", ")
 
 
 def test_a_folder_in_use_is_refused_and_named(run: Path) -> None:
@@ -129,6 +152,7 @@ def test_every_mistake_in_a_recipe_is_told_by_name(tmp_path: Path) -> None:
     [
         ("train.watch=bleu", "the higher the better, but train.higher = false"),
         ("train.watch=chrf", "not measured during training"),
+        ('validation.metrics=["bleu", {name = "bleu", tokenizer = "char"}]', "has bleu more than once"),
         ("optimizer.name=moun", "Unknown optimizer 'moun'. Did you mean 'muon'"),
     ],
 )
@@ -152,6 +176,24 @@ def test_an_example_without_a_position_is_told_before_the_first_update(tmp_path:
         next(training.steps())
     shorter = Training(read(plan, ["batches.longest=60"]), tmp_path / "shorter")
     assert next(shorter.steps()).progress.update == 1
+
+
+@pytest.mark.parametrize("asked", [{}, {"tied": "output", "copying": True}])
+def test_vectors_are_not_shared_by_two_vocabularies_of_one_size(tmp_path: Path, asked: dict[str, Any]) -> None:
+    plan = recipe(tmp_path / "data", {**TRANSFORMER, **asked}, target_tokenizer={"size": 400})
+    with pytest.raises(ConfigError, match="needs one vocabulary for source and target, and target_tokenizer makes"):
+        Training(read(plan), tmp_path / "run")
+
+
+def test_a_test_set_that_training_cannot_be_cleaned_of_is_told(tmp_path: Path) -> None:
+    plan = recipe(tmp_path / "data", train={"updates": 1, "every": 1})
+    plan["data"] |= {
+        "cleaning": ["overlap"],
+        "test": {"later": {"files": {"source": "later.en", "target": "later.de"}}},
+    }
+    heard: list[str] = []
+    next(Training(read(plan), tmp_path / "run", tell=heard.append).steps())
+    assert "The files of data.test.later are not there: training is not cleaned of what they hold." in heard
 
 
 def test_fields_that_the_task_does_not_have_are_refused(tmp_path: Path) -> None:

@@ -106,6 +106,16 @@ def test_lines_end_at_newlines_only(run: Path, tmp_path: Path) -> None:
     assert "1 of 5" in result.stderr
 
 
+def test_terms_that_are_not_as_the_glossary_says_are_counted(run: Path, tmp_path: Path) -> None:
+    terms, lines = tmp_path / "terms.tsv", tmp_path / "lines.txt"
+    terms.write_text("dog\tΩ\ncat\t!Ω\n", "utf-8")
+    lines.write_text("the dog\nthe cat\n", "utf-8")
+    result = regard("predict", run, lines, "--set", f"predict.glossary={terms}")
+    assert "1 of 2 terms are not as the glossary says; --json tells which." in result.stderr
+    result = regard("predict", run, lines, "--set", f"predict.glossary={terms}", "--json")
+    assert [json.loads(line)["glossary"][0]["met"] for line in result.stdout.splitlines()] == [False, True]
+
+
 def test_a_line_that_is_not_utf_8_is_named_and_leaves_with_1(run: Path) -> None:
     result = regard("predict", run, given=b"the dog\nbad \xff\nthe cat\n")
     assert result.exit_code == 1

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from regard.errors import ConfigError
 from regard.text import PATTERNS, Link, Mark, extract, restore
+from regard.text.placeholders import placed
 
 MARK = re.compile(r"</?[bi][^>]*>|<br>|\{\d+\}")
 scraps = st.sampled_from(["Hund", "ist", " ", " ", ", ", ".", "(", ")", "北京", "。", '"', "\n", "5"])
@@ -40,6 +41,17 @@ def test_every_mark_survives_exactly_once(text: str, output: str, links: list[Li
     assert Counter(MARK.findall(restored)) == Counter(MARK.findall(text)) == Counter(m.text for m in extracted.marks)
     assert "".join(MARK.sub("", restored).split()) == "".join(output.split())
     assert not MARK.search(extracted.text)
+
+
+@given(texts, outputs, some_links)
+@example("Hund <b>ist</b>.", "北京 Hund", [])
+def test_every_character_of_text_is_found_again_among_the_marks(text: str, output: str, links: list[Link]) -> None:
+    extracted = extract(text)
+    rendered = placed(output, extracted.marks, links)
+    for clean, places, whole in ((extracted.text, extracted.places, text), (output, rendered.places, rendered.text)):
+        assert len(places) == len(clean)
+        assert all(one <= other for one, other in pairwise(places))
+        assert all(whole[place] == letter for letter, place in zip(clean, places, strict=True) if not letter.isspace())
 
 
 @given(texts, outputs, some_links)

@@ -54,6 +54,14 @@ class Materials:
             for one in train
         ]
 
+    @property
+    def absent(self) -> list[str]:
+        """The test sets that training is to be cleaned of, and whose files are not there."""
+        data = self.recipe.data
+        asked = any(part.name == "overlap" for part in data.cleaning)
+        files = {name: one for name, one in data.test.items() if asked and not one.of_training}
+        return [name for name, one in files.items() if not _there(one, data.root)]
+
     @cached_property
     def valid(self) -> Corpus:
         data, inputs = self.recipe.data, TASKS[self.recipe.task].inputs()
@@ -89,7 +97,10 @@ class Materials:
         found = self.corpus(data.test[name])
         if not data.test[name].unseen:
             return found
-        return found.cleaned(comparing(("overlap",), TASKS[self.recipe.task].known_by()), self.train)
+        task = TASKS[self.recipe.task]
+        # Where a line has several references, none of them may have been seen.
+        several = {"several": (task.fields[-1], data.references)} if data.references else {}
+        return found.cleaned(comparing(({"name": "overlap", **several},), task.known_by()), self.train)
 
     def texts(self) -> "Texts":
         """The fields of every training row."""

@@ -4,6 +4,7 @@ A run's folder: recipe.toml, the tokenizers, `data` (prepared stores), `checkpoi
 log.jsonl, curve.png, and when it is done `bundle`. Everything but the recipe can be found or made again.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import cached_property
@@ -66,6 +67,8 @@ FREE = (
     "device",
 )
 GOLDEN, PROMPT = 5, 400
+# So many examples of a batch that cannot be learned from are named.
+NAMED = 20
 # The name of the job of torchrun that began a run or went on with it, if it was one.
 JOB = "job"
 BEGUN = {"recipe.toml", "data", "log.jsonl", JOB}
@@ -98,8 +101,8 @@ class Training:
         optimizers.check(recipe.optimizer)
         make("schedule", SCHEDULES, recipe.optimizer.schedule, recipe.optimizer.rate, 1)
         self.materials = Materials(recipe)
-        # The examples of the batch last taken, for the error that must name them.
-        self.reading: list[int] = []
+        # The batches of the group last taken and their examples, for the error that must name them.
+        self.reading: deque[tuple[Any, list[int]]] = deque(maxlen=self.settings.accumulate)
 
     def steps(self, stop: Callable[[], bool] | None = None) -> Iterator[Step]:
         """Every update from where the run stands; each is logged and, when evaluated, saved before it is given."""
@@ -224,6 +227,8 @@ class Training:
     def stores(self) -> Stores:
         task = self.task
         self.tell("Preparing the data.")
+        for name in self.materials.absent:
+            self.tell(f"The files of data.test.{name} are not there: training is not cleaned of what they hold.")
         stores = self.materials.stores(self.folder / "data", task, self.preparing, Spoken(self.tell))
         for told, corpus in zip(stores.counts(), self.materials.train, strict=True):
             self.tell(f"{corpus}: {told}")
@@ -273,7 +278,7 @@ class Training:
             lambda batch: self.task.loss(self.model, batch, smoothing),
             optimizers.build(chosen, self.model, factors),
             make("schedule", SCHEDULES, chosen.schedule, chosen.rate, self.planned),
-            describe=lambda _: f"examples {', '.join(map(str, self.reading[:20]))}",
+            describe=self.described,
             team=self.team,
             data=[store.manifest.checksum for store in self.stores.each],
         )
@@ -304,8 +309,19 @@ class Training:
         """Batches with the position after each, from a position on."""
         start = Position(**dict(zip(Position.model_fields, position, strict=True))) if position else None
         for batch in self.batches.walk(start):
-            self.reading = batch.examples.tolist()
-            yield tuple(batch.next.model_dump().values()), self.part(batch)
+            yield tuple(batch.next.model_dump().values()), self.taken(batch)
+
+    def taken(self, batch: Batch) -> Any:
+        """A batch as it is learned from; its examples are remembered with it."""
+        part = self.part(batch)
+        self.reading.append((part.batch if isinstance(part, Spare) else part, batch.examples.tolist()))
+        return part
+
+    def described(self, batch: Any) -> str:
+        """The numbers of a batch's examples, or of the first of them."""
+        examples = next(each for taken, each in self.reading if taken is batch)
+        more = f" and {len(examples) - NAMED} more" if len(examples) > NAMED else ""
+        return f"{', '.join(map(str, examples[:NAMED]))}{more}"
 
     def part(self, batch: Batch) -> Any:
         """The rows of a batch that are this process's; where there are none, one of the others', not to be counted."""

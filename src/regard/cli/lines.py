@@ -206,6 +206,8 @@ class Answers:
         self.as_json, self.tell = as_json, tell
         self.count, self.bad = 0, 0
         self.statuses: Counter[str] = Counter()
+        # Terms of a glossary, by whether they were kept.
+        self.terms: Counter[bool] = Counter()
 
     def line(self, asked: Given, result: Result) -> bytes:
         """A result as the one line it is written as."""
@@ -214,6 +216,7 @@ class Answers:
             # A model that goes on with nothing has a result even so; it is no answer to this line.
             return self._written(asked, {"text": "", "status": ["empty"]}, "")
         self.statuses.update(result.status)
+        self.terms.update(item.met for item in getattr(result, "glossary", None) or ())
         return self._written(asked, result.plain(), one_line(result.text))
 
     def vector(self, asked: Given, vector: Float[Tensor, " D"]) -> bytes:
@@ -227,6 +230,9 @@ class Answers:
         # An empty line is answered by an empty line; that is no news.
         odd = {status: self.statuses[status] for status in STATUSES if status != "empty"}
         found = [f"{sentence}." for sentence in [told(odd, self.count)] if sentence]
+        if self.terms[False]:
+            which = "" if self.as_json else "; --json tells which"
+            found.append(f"{self.terms[False]:,} of {self.terms.total():,} terms are not as the glossary says{which}.")
         if self.bad:
             found.append(f"{self.bad:,} of {self.count:,} lines could not be answered and got an empty output.")
         return found

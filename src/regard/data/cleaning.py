@@ -78,7 +78,8 @@ class Overlap(Cleaner):
     """Leaves out a row that held-out data hold too: one of its fields (`any`), or all of them together (`all`).
 
     Its fields are those of `by`, or all of them; see `comparing`. Case and the amount of white space are ignored unless
-    `loose` is off. Held-out hashes are kept in memory.
+    `loose` is off. `several` names a field of several texts and what separates them: each is looked for. Hashes of what
+    is held out are kept in memory.
     """
 
     def __init__(
@@ -88,12 +89,20 @@ class Overlap(Cleaner):
         match: Literal["any", "all"] = "any",
         loose: bool = True,
         by: tuple[str, ...] = (),
+        several: tuple[str, str] | None = None,
     ):
         super().__init__(held_out)
-        self.match, self.loose, self.by = match, loose, by
+        self.match, self.loose, self.by, self.several = match, loose, by, several
 
     def keeps(self, fields: Mapping[str, str]) -> bool:
-        return self._known.isdisjoint(self._keys(fields))
+        return all(self._known.isdisjoint(self._keys(each)) for each in self._each(fields))
+
+    def _each(self, fields: Mapping[str, str]) -> Iterable[Mapping[str, str]]:
+        """The row with each of the texts in the field that has several."""
+        if self.several is None or self.several[0] not in fields:
+            return [fields]
+        name, separator = self.several
+        return ({**fields, name: text} for text in fields[name].split(separator))
 
     @cached_property
     def _known(self) -> frozenset[int]:

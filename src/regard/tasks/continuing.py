@@ -103,7 +103,7 @@ class Continuing:
         room = self.room(self.settings.pieces)
         if not ids:
             return Work(prompt, (), ("empty",), None)
-        prefix = begun(row, lambda text: self.tokenizer.encode(text).ids)
+        prefix = begun(row, lambda text: self.tokenizer.encode(text).ids, self.tokenizer.unknown)
         if room is None or len(ids) <= room:
             return Work(prompt, tuple(ids), (), self.prompting.seed(row), prefix)
         if self.settings.long == "refuse":
@@ -203,14 +203,10 @@ class Growing:
         self.tokenizer, self.before = tokenizer, list(before[-BEFORE:])
         self.start = len(tokenizer.decode(self.before))
         self._streaming = Streaming(tokenizer)
-        self._given, self._fed = "", 0
 
     def whole(self, pieces: Sequence[int]) -> str:
         return self.tokenizer.decode([*self.before, *pieces])[self.start :]
 
     def settled(self, pieces: Sequence[int]) -> str:
         """What no further piece can change of the text; given all pieces so far."""
-        everything = [*self.before, *pieces]
-        self._given += "".join(map(self._streaming.feed, everything[self._fed :]))
-        self._fed = len(everything)
-        return self._given[self.start :]
+        return self._streaming.settled([*self.before, *pieces])[self.start :]

@@ -11,9 +11,10 @@ from regard.decode import Hypothesis, Progressing, Request
 from regard.errors import RequestError
 from regard.tasks.generating import PREFIX, PREFIX_PIECES, Generating, begun, mean_score, written
 from regard.tasks.grouping import GroupSettings, blocks
-from regard.tasks.lines import Read, Reader
+from regard.tasks.lines import Filling, Read, Reader
 from regard.tasks.results import Status, Written, plain, status
 from regard.tasks.task import Row
+from regard.text import Streaming
 from regard.text.patterns import starts_cjk
 
 Long = Literal["head", "tail", "window", "refuse"]
@@ -100,10 +101,10 @@ class Drafting:
         """What is settled of the text as it grows, never taken back, and at last the drafts."""
         done: list[Draft] = []
         for job in work.jobs:
-            found = Progressing(())
+            found, growing = Progressing(()), Streaming(Filling(self.reader, job.read.words))
             for found in self.generating.stream(job):
-                if found.settled:
-                    yield joined([*(one.text for one in done), self.reader.text(found.settled, job.read.words)])
+                if text := growing.settled(found.settled, over=bool(found.outputs)):
+                    yield joined([*(one.text for one in done), text])
             done.append(self.draft(job, list(found.outputs)))
         yield done
 
@@ -124,7 +125,7 @@ class Drafting:
         return length if longest is None else max(longest - len(self.frame(())), 1)
 
     def job(self, read: Read, row: Row) -> Job:
-        prefix = begun(row, lambda text: self.begun(text, read))
+        prefix = begun(row, lambda text: self.begun(text, read), self.reader.tokenizer.unknown)
         avoid = tuple((slot,) for slot in self.reader.free(read.words))
         return Job(read, self.frame(read.pieces), Request(prefix=prefix, avoid=avoid))
 

@@ -54,10 +54,13 @@ class Generating:
     banned: tuple[int, ...] = ()
 
     def in_groups(self, asked: Sequence[Asked], run: Callable[[list[Asked]], Sequence[Outcome]]) -> list[Outcome]:
-        """What `run` makes of all, those of similar length together, in their order; every beam counts its pieces."""
-        tokens = max(self.groups.tokens // self.search.width, 1)
-        beams = GroupSettings(rows=self.groups.rows, tokens=tokens)
-        return in_groups(asked, lambda one: len(one.pieces), beams, run, self.callers)
+        """What `run` makes of all, those of similar length together, in their order."""
+        return in_groups(asked, lambda one: len(one.pieces), self.beams, run, self.callers)
+
+    @property
+    def beams(self) -> GroupSettings:
+        """How many are taken together: every beam counts its pieces."""
+        return GroupSettings(rows=self.groups.rows, tokens=max(self.groups.tokens // self.search.width, 1))
 
     @property
     def callers(self) -> int:
@@ -100,11 +103,17 @@ class Generating:
         return device
 
 
-def begun(row: Mapping[str, str], cut: Callable[[str], Sequence[int]]) -> tuple[int, ...]:
+def begun(row: Mapping[str, str], cut: Callable[[str], Sequence[int]], unknown: int) -> tuple[int, ...]:
     """The pieces that the output of a row has to begin with; `cut` makes pieces of a text."""
     if row.get(PREFIX_PIECES):
         return numbers(row, PREFIX_PIECES)
-    return tuple(cut(row[PREFIX])) if row.get(PREFIX) else ()
+    found = tuple(cut(row[PREFIX])) if row.get(PREFIX) else ()
+    if unknown in found:
+        raise RequestError(
+            f"{PREFIX} = {row[PREFIX][:40]!r} holds what no piece of this model can write, so no output can begin with "
+            "it; leave that out."
+        )
+    return found
 
 
 def numbers(row: Mapping[str, str], field: str) -> tuple[int, ...]:

@@ -7,8 +7,10 @@ from jaxtyping import Int
 from pydantic import PositiveInt
 from torch import Tensor
 
+from regard.attention import matching
 from regard.config import Settings
 from regard.decode import Hypothesis, Interpreted, Latency, SearchSettings, force, latency, monotonic, wait_k
+from regard.errors import ConfigError
 from regard.models.protocols import room
 from regard.tasks.looking import Looking
 from regard.tasks.sides import Sides, sources
@@ -44,8 +46,20 @@ def interpret(
     else:
         units = list(range(len(pieces)))
         with Looking(model) as looking:
+            _check_forward(model)
             written = monotonic(model, source, looking, longest, sides.banned)
     return _hypothesis(model, source, real, written), latency(written.reads, max(len(units), *written.reads, 1))
+
+
+def _check_forward(model: Any) -> None:
+    """Refuse attention that may go back: where it points says nothing about what could be written when."""
+    looking = [model.get_submodule(name.rpartition(".")[0]) for name in matching(model, model.looks)]
+    free = next((mechanism for mechanism in looking if not mechanism.scope.recurrent), None)
+    if free is not None:
+        raise ConfigError(
+            "predict.simultaneous.policy = 'monotonic' follows attention that only goes forward, scope = 'monotonic'; "
+            f"this model attends with scope = '{free.settings.scope}'. Use policy = 'wait'."
+        )
 
 
 def _hypothesis(model: Any, source: Int[Tensor, "1 S"], real: Tensor, written: Interpreted) -> Hypothesis:

@@ -119,6 +119,20 @@ class Reader:
         return next(mark for mark in map(chr, range(0xE000, 0xF900)) if mark not in used)
 
 
+@dataclass(frozen=True)
+class Filling:
+    """Pieces written after one source, as a tokenizer makes text of its own: a slot is its word."""
+
+    reader: Reader
+    words: Sequence[str]
+
+    def decode(self, ids: Iterable[int], unknown: str = "") -> str:
+        return self.reader.text(list(ids), self.words)
+
+    def piece(self, token: int) -> str:
+        return self.reader.names([token], self.words)[0]
+
+
 def _unknown(text: str, pieces: Sequence[int], spans: Sequence[Span], unknown: int) -> list[str]:
     """What stands in a text where a piece is unknown."""
     return [text[slice(*span)].strip() for one, span in zip(pieces, spans, strict=True) if one == unknown]

@@ -21,6 +21,7 @@ from regard.tasks.sides import Sides, batch
 from regard.tasks.subjects import spans_of
 from regard.text.alignment import Link, links, pharaoh
 from regard.text.encoded import Span
+from regard.text.restoring import Rendered
 from regard.text.spans import Word, words_of
 
 Output = tuple[str, str, Hypothesis]
@@ -43,6 +44,18 @@ class Alignment:
             tuple(replace(word, span=_moved(word.span, source)) for word in self.source),
             tuple(replace(word, span=_moved(word.span, target)) for word in self.target),
         )
+
+    def among(self, source: Rendered, target: Rendered) -> "Alignment":
+        """The same in texts with marks in them, whose words may be more, or one where there were several."""
+        sources, targets = (
+            words_of(side.text, [_within(side.places, word.span) for word in words])
+            for side, words in ((source, self.source), (target, self.target))
+        )
+        links = (
+            Link(_within(source.places, link.source), _within(target.places, link.target), link.weight)
+            for link in self.links
+        )
+        return Alignment(tuple(links), tuple(sources), tuple(targets))
 
     def __add__(self, other: "Alignment") -> "Alignment":
         return Alignment(self.links + other.links, self.source + other.source, self.target + other.target)
@@ -99,6 +112,12 @@ def aligned(sides: Sides, output: Output, weights: Float[np.ndarray, "T S"]) -> 
     source = words_of(text, sides.source.encode(text).spans)
     target = words_of(written, spans_of(sides.target, hypothesis.pieces, written))
     return Alignment(tuple(links(weights, source, target)), tuple(source), tuple(target))
+
+
+def _within(places: Sequence[int], span: Span) -> Span:
+    """Where a span has come to stand."""
+    start, end = span
+    return (places[start], places[end - 1] + 1) if start < end else (0, 0)
 
 
 def _moved(span: Span, by: int) -> Span:

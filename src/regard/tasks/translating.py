@@ -4,11 +4,12 @@ row -> marks out -> parts that fit -> pieces -> search -> text -> parts joined -
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import islice
 from math import exp
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Literal, Self
 
 from pydantic import PositiveInt, model_validator
@@ -16,15 +17,16 @@ from pydantic import PositiveInt, model_validator
 from regard.decode import Hypothesis, Latency, Progressing, Request, SearchSettings
 from regard.errors import RequestError
 from regard.tasks.generating import Generating, begun, mean_score, written
-from regard.tasks.grouping import GroupSettings, blocks
+from regard.tasks.grouping import GroupSettings, blocks, in_groups
 from regard.tasks.interpreting import SimultaneousSettings, interpret
 from regard.tasks.links import Alignment, alignments
 from regard.tasks.results import Status, Written, plain, status
 from regard.tasks.sides import Sides
-from regard.text import Cut, Tokenizing, parts, placeholders
+from regard.text import Cut, Streaming, Tokenizing, parts, placeholders
 from regard.text.alignment import Link
 from regard.text.glossary import Entry, Glossary, Item, receipt
 from regard.text.placeholders import Extracted
+from regard.text.restoring import Rendered
 
 NOTHING = Alignment()
 
@@ -72,7 +74,8 @@ class Translation:
     latency: Latency | None = None
 
     def plain(self) -> dict[str, Any]:
-        return plain(self)
+        kept = None if self.glossary is None else [{**asdict(item), "met": item.met} for item in self.glossary]
+        return plain(self) | ({} if kept is None else {"glossary": kept})
 
 
 @dataclass(frozen=True)
@@ -145,15 +148,14 @@ class Translating:
         if self.settings.simultaneous is not None:
             yield from self([row])
             return
-        work, before, finished = self.work(row), "", []
+        work, finished = self.work(row), list[Done]()
         for job in work.jobs:
-            found = Progressing(())
+            found, growing = Progressing(()), Streaming(self.sides.target)
             for found in self.generating.stream(job):
-                text = before + self.sides.target.decode(found.settled)
-                if found.settled and not work.taken.marks:
-                    yield text
-            finished.append(self.finished([job], [list(found.outputs)])[0])
-            before = joined(work.taken.text, finished)[0] + " "
+                text = growing.settled(found.settled, over=bool(found.outputs))
+                if text and not work.taken.marks:
+                    yield joined(work.taken.text, [*finished, Done(job, [], text)])[0]
+            finished += self.aligned(self.read_off([job], [list(found.outputs)]))
         yield self.whole(work, finished)
 
     def work(self, row: Mapping[str, str]) -> Work:
@@ -162,7 +164,7 @@ class Translating:
         taken = placeholders.extract(source) if self.settings.marks else Extracted(source, ())
         entries = self.glossary.matches(taken.text) if self.glossary else ()
         spans = self.spans(taken.text)
-        prefix = begun(row, self.sides.begun)
+        prefix = begun(row, self.sides.begun, self.sides.target.unknown)
         if prefix and self.settings.simultaneous is not None:
             raise RequestError("What predict.simultaneous writes cannot be given a prefix; leave out one of the two.")
         if prefix and len(spans) > 1:
@@ -218,42 +220,49 @@ class Translating:
 
     @cached_property
     def inside(self) -> frozenset[int]:
-        """The pieces that go on with a word instead of beginning another."""
-        tokenizer, word = self.sides.target, "Wort"
-        before = tokenizer.encode(word).ids
-        after = {number: tokenizer.decode([*before, number])[len(word) :][:1] for number in range(tokenizer.size)}
-        return frozenset(number for number, letter in after.items() if letter.isalnum() and not unspaced(letter))
+        """The pieces that go on with a word instead of beginning another, seen after a term that ends in a letter."""
+        tokenizer, entries = self.sides.target, self.glossary.entries if self.glossary else ()
+        terms = ((pieces, tokenizer.decode(pieces)) for entry in entries for pieces in self.possible(entry))
+        before, word = next(((pieces, text) for pieces, text in terms if lettered(text[-1:])), ((), ""))
+        pieces = range(tokenizer.size if word else 0)
+        after = {number: tokenizer.decode([*before, number])[len(word) :][:1] for number in pieces}
+        return frozenset(number for number, letter in after.items() if lettered(letter))
 
     def done(self, jobs: list[Job]) -> list[Done]:
         """Every job searched, those of similar length together, given back in their order."""
-        return self.generating.in_groups(jobs, self.searched)
+        if self.settings.simultaneous is not None:
+            return self.aligned(self.interpreted(jobs, self.settings.simultaneous))
+        return self.aligned(self.generating.in_groups(jobs, self.searched))
 
     def searched(self, jobs: list[Job]) -> list[Done]:
-        if self.settings.simultaneous is not None:
-            self.model.eval()
-            return self.linked([self.interpreted(job, self.settings.simultaneous) for job in jobs])
-        return self.finished(jobs, self.generating.searched(jobs))
+        return self.read_off(jobs, self.generating.searched(jobs))
 
     @cached_property
     def generating(self) -> Generating:
         return Generating(self.model, self.search, self.settings, self.sides.banned)
 
-    def finished(self, jobs: list[Job], found: list[list[Hypothesis]]) -> list[Done]:
-        """What was found as text, with its alignment where that is wanted."""
+    def read_off(self, jobs: list[Job], found: list[list[Hypothesis]]) -> list[Done]:
+        """What was found, as text."""
         texts = [self.sides.target.decode(hypotheses[0].pieces) for hypotheses in found]
-        return self.linked([Done(*result) for result in zip(jobs, found, texts, strict=True)])
+        return [Done(*result) for result in zip(jobs, found, texts, strict=True)]
+
+    def aligned(self, done: list[Done]) -> list[Done]:
+        """The same with alignments where they are wanted, one group after another: who looks at a model sees what any
+        thread computes with it."""
+        if not (self.settings.alignment or self.settings.marks):
+            return done
+        return in_groups(done, lambda each: len(each.job.pieces), self.generating.beams, self.linked)
 
     def linked(self, done: list[Done]) -> list[Done]:
-        """The same with their alignments, where those are wanted."""
-        if not self.settings.alignment and not self.settings.marks:
-            return done
         outputs = [(each.job.text, each.text, each.hypotheses[0]) for each in done]
         found = alignments(self.model, self.sides, self.opening, outputs)
         return [replace(each, alignment=links) for each, links in zip(done, found, strict=True)]
 
-    def interpreted(self, job: Job, settings: SimultaneousSettings) -> Done:
-        found, late = interpret(self.model, self.sides, self.opening, job.text, settings, self.search)
-        return Done(job, [found], self.sides.target.decode(found.pieces), latency=late)
+    def interpreted(self, jobs: list[Job], settings: SimultaneousSettings) -> list[Done]:
+        self.model.eval()
+        each = [interpret(self.model, self.sides, self.opening, job.text, settings, self.search) for job in jobs]
+        done = self.read_off(jobs, [[found] for found, _ in each])
+        return [replace(one, latency=late) for one, (_, late) in zip(done, each, strict=True)]
 
     def whole(self, work: Work, done: list[Done]) -> Translation:
         """The parts of a row put together."""
@@ -262,6 +271,10 @@ class Translating:
         if not done:
             return Translation(work.source if work.taken.marks else "", 0.0, ("empty",))
         text, alignment = joined(work.taken.text, done)
+        kept = receipt(text, work.entries).items if self.glossary else None
+        if work.taken.marks:
+            put = placeholders.placed(text, work.taken.marks, alignment.links)
+            text, alignment = put.text, alignment.among(Rendered(work.source, work.taken.places), put)
         best = [each.hypotheses[0] for each in done]
         found = [one for each in done for one in status(each.hypotheses[0], each.job.text, each.text)]
         if len(done) > 1:
@@ -270,25 +283,42 @@ class Translating:
         pieces = tuple(map(self.sides.target.piece, (number for one in best for number in one.pieces)))
         chances = tuple(exp(value) for one in best for value in one.piece_log_probabilities)
         return Translation(
-            placeholders.restore(text, work.taken.marks, alignment.links) if work.taken.marks else text,
+            text,
             mean_score(best),
             statuses,
             pieces,
             chances,
-            self.alternatives(done),
+            self.alternatives(work, done),
             alignment.links if self.settings.alignment else None,
             str(alignment) if self.settings.alignment else None,
-            receipt(text, work.entries).items if self.glossary else None,
-            done[0].latency if len(done) == 1 else None,
+            kept,
+            mean_latency([each.latency for each in done if each.latency]),
         )
 
-    def alternatives(self, done: list[Done]) -> tuple[Written, ...] | None:
+    def alternatives(self, work: Work, done: list[Done]) -> tuple[Written, ...] | None:
         if self.search.best == 1 or len(done) > 1:
             return None
-        return tuple(self.written(one, self.sides.target) for one in done[0].hypotheses)
+        told = tuple(self.written(one, self.sides.target) for one in done[0].hypotheses)
+        return self.marked(work, done[0], told) if work.taken.marks else told
+
+    def marked(self, work: Work, done: Done, told: Sequence[Written]) -> tuple[Written, ...]:
+        """The n best with marks, each where its own words are."""
+        job, others = done.job, zip(told[1:], done.hypotheses[1:], strict=True)
+        outputs = [(job.text, one.text, hypothesis) for one, hypothesis in others]
+        found = [done.alignment, *(alignments(self.model, self.sides, self.opening, outputs) if outputs else ())]
+        links = [each.moved(job.start, 0).links for each in found]
+        texts = [placeholders.restore(one.text, work.taken.marks, each) for one, each in zip(told, links, strict=True)]
+        return tuple(replace(one, text=text) for one, text in zip(told, texts, strict=True))
 
     def written(self, one: Hypothesis, tokenizer: Tokenizing) -> Written:
         return written(one, tokenizer.decode(one.pieces), [*map(tokenizer.piece, one.pieces)])
+
+
+def mean_latency(each: Sequence[Latency]) -> Latency | None:
+    """How late several outputs in a row were, each by itself, if any was made while reading."""
+    if not each:
+        return None
+    return Latency(fmean(one.average_lagging for one in each), fmean(one.average_proportion for one in each))
 
 
 def joined(source: str, done: list[Done]) -> tuple[str, Alignment]:
@@ -309,6 +339,11 @@ def between(gap: str, left: str, right: str) -> str:
     if "\n" in gap:
         return gap
     return "" if unspaced(left[-1:]) or unspaced(right[:1]) else " "
+
+
+def lettered(character: str) -> bool:
+    """Whether a character is a letter or digit of a script with spaces."""
+    return character.isalnum() and not unspaced(character)
 
 
 def unspaced(character: str) -> bool:

@@ -49,7 +49,7 @@ class TranslationTask(Task):
     @classmethod
     def check(cls, recipe: TranslationRecipe) -> None:
         """Refuse what can be seen to be wrong before any text is read."""
-        read(recipe.model.name, recipe.model.options)
+        _check_joint(recipe)
         for part in (*recipe.metrics, *recipe.validation.metrics):
             metric(part)
 
@@ -58,6 +58,7 @@ class TranslationTask(Task):
         """The task with tokenizers learned from these rows, which are read once for each tokenizer."""
         if start:
             return cls.load(recipe, start)
+        _check_joint(recipe)
         extra = (*recipe.tokenizer.extra, *cls.tags(recipe))
         source = recipe.tokenizer.model_copy(update={"extra": extra})
         return cls(recipe, Sides.learn(rows, source, recipe.target_tokenizer, recipe.seed))
@@ -131,3 +132,15 @@ class TranslationTask(Task):
     def translating(self, model: nn.Module, recipe: TranslationRecipe) -> Translating:
         opening = self.opening(recipe.predict.language)
         return Translating(self.sides, model, recipe.search, recipe.predict, opening)
+
+
+def _check_joint(recipe: TranslationRecipe) -> None:
+    """Refuse one set of vectors for two vocabularies: where they are of one size, a model could not tell."""
+    settings = read(recipe.model.name, recipe.model.options)
+    tied, copying = getattr(settings, "tied", ""), getattr(settings, "copying", False)
+    asked = "tied = 'all'" if tied == "all" else "copying" if copying else ""
+    if asked and recipe.target_tokenizer is not None and not recipe.model.start:
+        raise ConfigError(
+            f"model: {asked} needs one vocabulary for source and target, and target_tokenizer makes a second one; "
+            "leave target_tokenizer out, or set tied = 'output' and copying = false."
+        )

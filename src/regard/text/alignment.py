@@ -6,6 +6,7 @@ piece of the source, and the column of the end piece is passed over, for what it
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Literal, NamedTuple
 
@@ -78,10 +79,13 @@ def links(
 
 
 def pairs(found: Iterable[Link], source: Sequence[Word], target: Sequence[Word]) -> list[Pair]:
-    """Links as numbers of words, counted from 0: (source, target), in order."""
-    sources = {word.span: number for number, word in enumerate(source)}
-    targets = {word.span: number for number, word in enumerate(target)}
-    return sorted({(sources[link.source], targets[link.target]) for link in found})
+    """Links as numbers of the words in which they begin, counted from 0: (source, target), in order."""
+    sources, targets = ([word.span[0] for word in words] for words in (source, target))
+    return sorted({(_number(sources, link.source), _number(targets, link.target)) for link in found})
+
+
+def _number(starts: Sequence[int], span: Span) -> int:
+    return max(bisect_right(starts, span[0]) - 1, 0)
 
 
 def pharaoh(found: Iterable[Link], source: Sequence[Word], target: Sequence[Word]) -> str:

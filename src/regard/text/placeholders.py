@@ -16,7 +16,7 @@ from itertools import pairwise
 from regard.errors import ConfigError
 from regard.text.alignment import Link
 from regard.text.patterns import CJK, CJK_MARKS
-from regard.text.restoring import Layout, Mark, rendered
+from regard.text.restoring import Layout, Mark, Rendered, rendered
 
 TAG = "tag"
 
@@ -41,10 +41,11 @@ _NO_SPACE_BEFORE = frozenset(".,;:!?…)]}")
 
 @dataclass(frozen=True)
 class Extracted:
-    """The clean text, and the marks in their order."""
+    """The clean text, the marks in their order, and where each character of the clean text stood."""
 
     text: str
     marks: tuple[Mark, ...]
+    places: tuple[int, ...] = ()
 
 
 def extract(text: str, patterns: Mapping[str, str] = PATTERNS) -> Extracted:
@@ -57,27 +58,33 @@ def extract(text: str, patterns: Mapping[str, str] = PATTERNS) -> Extracted:
     kinds = [list(patterns)[int((match.lastgroup or "kind0").removeprefix("kind"))] for match in found]
     partners = _partners([match[0] if kind == TAG else "" for match, kind in zip(found, kinds, strict=True)])
     clean, cursor = "", 0
-    places: list[tuple[int, str, str, bool]] = []
+    beside: list[tuple[int, str, str, bool]] = []
+    places: list[int] = []
     for numbers in _clusters(text, found):
         gaps, stop = _gaps(text, [found[number] for number in numbers])
-        clean += text[cursor : found[numbers[0]].start() - len(gaps[0])]
+        start = found[numbers[0]].start() - len(gaps[0])
+        clean += text[cursor:start]
         sides = clean[-1:], text[stop : stop + 1]
-        places += [(len(clean), *beside) for beside in _beside(gaps, sides)]
-        clean += _joint(gaps, sides, any(partners[number] is None for number in numbers))
+        beside += [(len(clean), *each) for each in _beside(gaps, sides)]
+        joint = _joint(gaps, sides, any(partners[number] is None for number in numbers))
+        clean, places = clean + joint, [*places, *range(cursor, start), *[start] * len(joint)]
         cursor = stop
     clean += text[cursor:]
-    return Extracted(
-        clean,
-        tuple(
-            Mark(match[0], kind, place, place / max(len(clean), 1), before, after, apart, partner)
-            for match, kind, (place, before, after, apart), partner in zip(found, kinds, places, partners, strict=True)
-        ),
+    marks = (
+        Mark(match[0], kind, place, place / max(len(clean), 1), before, after, apart, partner)
+        for match, kind, (place, before, after, apart), partner in zip(found, kinds, beside, partners, strict=True)
     )
+    return Extracted(clean, tuple(marks), (*places, *range(cursor, len(text))))
 
 
 def restore(output: str, marks: Sequence[Mark], links: Sequence[Link]) -> str:
     """The output with every mark in it once; links are between spans of the clean source and of the output."""
-    return rendered(output, Layout(output, marks, links).order(), marks) if marks else output
+    return placed(output, marks, links).text
+
+
+def placed(output: str, marks: Sequence[Mark], links: Sequence[Link]) -> Rendered:
+    """The same, with where each character of the output has come to stand."""
+    return rendered(output, Layout(output, marks, links).order(), marks)
 
 
 @lru_cache(maxsize=16)

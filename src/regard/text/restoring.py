@@ -53,6 +53,13 @@ class Placed(NamedTuple):
     number: int
 
 
+class Rendered(NamedTuple):
+    """An output with its marks in it, and where in that each character of the output stands."""
+
+    text: str
+    places: tuple[int, ...]
+
+
 class _Inside(NamedTuple):
     """The marks from `first` up to `last` are still to be placed, between these offsets."""
 
@@ -155,15 +162,25 @@ class Layout:
         return start, min(max(end, start), len(self.output))
 
 
-def rendered(output: str, order: Sequence[Placed], marks: Sequence[Mark]) -> str:
+def rendered(output: str, order: Sequence[Placed], marks: Sequence[Mark]) -> Rendered:
     """The output with marks where they were placed, and a space where two would touch that did not."""
     text, cursor, last = "", 0, None
+    places: list[int] = []
     for offset, number in order:
         if offset > cursor:
-            text, last = text + _behind(marks, last, output[cursor:offset], output[cursor:]), None
+            behind = _behind(marks, last, output[cursor:offset], output[cursor:])
+            places += _places(len(text), len(behind), offset - cursor)
+            text, last = text + behind, None
         text += (_before(text, marks[number]) if last is None else _between(marks, last, number)) + marks[number].text
         cursor, last = offset, number
-    return text + _behind(marks, last, output[cursor:], output[cursor:])
+    behind = _behind(marks, last, output[cursor:], output[cursor:])
+    return Rendered(text + behind, (*places, *_places(len(text), len(behind), len(output) - cursor)))
+
+
+def _places(start: int, length: int, count: int) -> Iterable[int]:
+    """Where so many characters stand that became `length`: of a space that was put before them, or taken from there,
+    the others know nothing."""
+    return (max(start, start + length - count + number) for number in range(count))
 
 
 def _before(text: str, mark: Mark) -> str:

@@ -84,6 +84,15 @@ class Tokenizing(Protocol):
     def to_json(self) -> str: ...
 
 
+@runtime_checkable
+class Joining(Protocol):
+    """What makes text of pieces: all that a stream of them asks of a tokenizer."""
+
+    def decode(self, ids: Iterable[int], unknown: str = "") -> str: ...
+
+    def piece(self, token: int) -> str: ...
+
+
 class Streaming:
     """Text as its pieces come one by one: what has been given out never changes.
 
@@ -91,7 +100,7 @@ class Streaming:
     given out when the next piece agrees with it. All of it together is what `decode` makes of all pieces.
     """
 
-    def __init__(self, tokenizer: Tokenizing, unknown: str = "") -> None:
+    def __init__(self, tokenizer: Joining, unknown: str = "") -> None:
         self.tokenizer = tokenizer
         self.unknown = unknown
         self._ids: list[int] = []
@@ -106,6 +115,14 @@ class Streaming:
         if self._text == before or _BYTE.fullmatch(self.tokenizer.piece(token)):
             return ""
         return self._until(_alike(before, self._text.rstrip(_HALF)))
+
+    def settled(self, ids: Sequence[int], over: bool = False) -> str:
+        """All that is settled of these pieces, which begin with those of before; all of the text if it is `over`."""
+        for token in ids[len(self._ids) :]:
+            self.feed(token)
+        if over:
+            self.finish()
+        return self._text[: self._given]
 
     def finish(self) -> str:
         """The rest of the text."""

@@ -7,6 +7,8 @@ from regard.config import make
 from regard.train import SCHEDULES, FitSettings
 
 WASTE = 0.3
+# A rate below which models hardly move.
+SLOW = 5e-6
 # The last part of a run, from which parameters can be averaged.
 LATE = 0.6
 
@@ -42,7 +44,8 @@ def look_at_schedule(run: Training, texts: Texts, notes: Notes) -> None:
     epochs = updates * settings.accumulate / max(notes.facts["batches"], 1)
     told = f"{updates:,} updates, {epochs:.1f} epochs"
     chosen = run.recipe.optimizer
-    warm = make("schedule", SCHEDULES, chosen.schedule, chosen.rate, updates).warm_up
+    schedule = make("schedule", SCHEDULES, chosen.schedule, chosen.rate, updates)
+    warm = schedule.warm_up
     if warm >= updates:
         notes.add(
             "warning",
@@ -54,6 +57,13 @@ def look_at_schedule(run: Training, texts: Texts, notes: Notes) -> None:
         notes.add("note", "schedule", f"{told}, of which {warm:,} to warm up: more than half.")
     else:
         notes.add("ok", "schedule", f"{told}, {warm:,} of them to warm up.")
+    if schedule.peak < SLOW:
+        notes.add(
+            "warning",
+            "rate",
+            f"optimizer.rate = {chosen.rate:g} by the schedule {chosen.schedule} comes to {schedule.peak:.1e} at most, "
+            "which teaches next to nothing. Raise optimizer.rate; the schedule paper wants about 1.",
+        )
     _look_at_evaluations(updates, settings.every, notes)
     _look_at_average(updates, settings, notes)
 

@@ -14,26 +14,30 @@ SAMPLE = 2000
 
 def look_at_overlap(recipe: Recipe, texts: Texts, notes: Notes) -> None:
     """Held-out lines that training has too; case and the amount of white space do not count."""
-    seen, pairs = _sides(texts.training, texts.fields)
+    known = _sides(texts.training, texts.fields)
     cleaned = any(part.name == "overlap" for part in recipe.data.cleaning)
+    remedy = "cleaning by overlap has left some" if cleaned else 'add "overlap" to data.cleaning to leave them out'
+    unseen = {f"test {name}" for name, corpus in recipe.data.test.items() if corpus.unseen}
     for name, rows in {"valid": texts.valid, **{f"test {name}": rows for name, rows in texts.test.items()}}.items():
-        if rows:
-            _tell(name, rows, texts, (seen, pairs), cleaned, notes)
+        if not rows:
+            continue
+        told, level = _common(name, rows, texts, known)
+        if level == "ok":
+            notes.add(level, "overlap", f"{told}.")
+        elif name in unseen:
+            notes.add("ok", "overlap", f"{told}; `unseen` leaves such lines out of it.")
+        else:
+            notes.add(level, "overlap", f"{told}: scores there are partly of memory; {remedy}.")
 
 
-def _tell(
-    name: str, rows: Sequence[Fields], texts: Texts, known: tuple[set[str], set[str]], cleaned: bool, notes: Notes
-) -> None:
+def _common(name: str, rows: Sequence[Fields], texts: Texts, known: tuple[set[str], set[str]]) -> tuple[str, Level]:
+    """How many held-out rows training has too, in words, and how much that matters."""
     seen, pairs = known
     sources = sum(_key([row[texts.fields[0]]]) in seen for row in rows)
-    both = sum(_key(row[field] for field in texts.fields) in pairs for row in rows)
+    both = sum(any(_key(each[field] for field in texts.fields) in pairs for each in texts.each(row)) for row in rows)
     told = f"{sources:,} of {len(rows):,} sources of {name} are also in training, {both:,} with the same answer"
-    if not sources:
-        notes.add("ok", "overlap", f"{told}.")
-    else:
-        level: Level = "warning" if both or sources > MUCH * len(rows) else "note"
-        remedy = "cleaning by overlap has left some" if cleaned else 'add "overlap" to data.cleaning to leave them out'
-        notes.add(level, "overlap", f"{told}: scores there are partly of memory; {remedy}.")
+    level: Level = "warning" if both or sources > MUCH * len(rows) else "note"
+    return told, level if sources else "ok"
 
 
 def _sides(rows: Sequence[Fields], fields: Sequence[str]) -> tuple[set[str], set[str]]:

@@ -21,8 +21,9 @@ BARS, WIDE = 8, 30
 
 def look_at_tokenizers(task: Task, texts: Texts, notes: Notes) -> None:
     """Sizes, unknown pieces on validation, and whether texts come back as they were, for each side."""
+    rows = [texts.each(row)[0] for row in texts.valid[:SAMPLE]]
     for name, tokenizer in tokenizers(task).items():
-        valid = field(texts.valid[:SAMPLE], name)
+        valid = field(rows, name)
         _look_at_unknown(name, tokenizer, valid, notes)
         if not isinstance(tokenizer, Tokenizer):
             notes.add("ok", _named("tokenizer", name, task), f"{tokenizer.size:,} pieces, came with the model.")

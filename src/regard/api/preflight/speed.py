@@ -13,6 +13,7 @@ from jaxtyping import Int64
 
 from regard.api.preflight.report import Notes
 from regard.api.training import Training
+from regard.data import Batch, Position
 from regard.train import Progress
 from regard.train.updating import Updater
 
@@ -58,8 +59,7 @@ def _look_at_largest(run: Training, updater: Updater[Any], notes: Notes) -> None
     examples = largest(run)
     lengths = [tuple(map(len, run.stores.train[number].values())) for number in examples.tolist()]
     before = memory(run.device)
-    batch = run.task.batch([run.stores.train[number] for number in examples.tolist()], run.device)
-    updater.update([((0,), batch)], Progress())
+    updater.update([((0,), run.taken(Batch(examples, Position())))], Progress())
     after = memory(run.device)
     notes.facts |= {"memory_megabytes": round(after), "largest_rows": len(examples)}
     widest = " + ".join(str(max(column)) for column in zip(*lengths, strict=True))

@@ -25,6 +25,13 @@ class Texts:
     valid: list[Fields]
     test: dict[str, list[Fields]]
     share: float
+    # What separates several references on a line of what is held out.
+    references: str = ""
+
+    def each(self, row: Fields) -> list[Fields]:
+        """A held-out row with each of its references."""
+        texts = row[self.fields[-1]].split(self.references) if self.references else [row[self.fields[-1]]]
+        return [{**row, self.fields[-1]: text} for text in texts]
 
     @property
     def training(self) -> list[Fields]:
@@ -54,7 +61,7 @@ def look_at_files(recipe: Recipe, notes: Notes) -> Texts | None:
         )
     # A task may take what is to be predicted from another field.
     fields = tuple(name for name in TASKS[recipe.task].fields if name in train[0][0])
-    return Texts(fields, train, valid, test, share)
+    return Texts(fields, train, valid, test, share, recipe.data.references)
 
 
 def _train(corpus: Corpus, number: int, notes: Notes) -> tuple[list[Fields], float]:
@@ -110,10 +117,10 @@ def _test(materials: Materials, name: str, settings: CorpusSettings, notes: Note
     """The rows of a test corpus; one that is not there yet is no obstacle to training."""
     corpus, inner = materials.corpus(settings), Notes(lambda _: None)
     rows = _held_out(corpus, f"test {name}", inner)
+    cleaned = "; but training is not cleaned of what it holds" if name in materials.absent else ""
     for finding in inner.findings:
-        told = (
-            f"{finding.text} It is not needed before `regard evaluate`." if finding.level == "error" else finding.text
-        )
+        needed = f" It is not needed before `regard evaluate`{cleaned}." if finding.level == "error" else ""
+        told = f"{finding.text}{needed}"
         notes.add("warning" if finding.level == "error" else finding.level, finding.name, told)
     return rows
 
