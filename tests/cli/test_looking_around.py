@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,13 @@ def test_a_description_can_be_read(run: Path) -> None:
         "parameters.safet",
     ):
         assert words in told
+
+
+def test_a_score_that_is_no_number_is_shown_as_such(run: Path, tmp_path: Path) -> None:
+    stored = bundle.load(run / "bundle")
+    endless = {"valid": {"perplexity": {"value": float("inf"), "signature": "per:piece"}}}
+    bundle.save(tmp_path / "endless", replace(stored, scores=endless))
+    assert "no number  per:piece" in regard("inspect", tmp_path / "endless").stdout
 
 
 def test_recipes_runs_and_settings_are_completed(here: Path, run: Path) -> None:

@@ -94,10 +94,14 @@ def columns(rows: Iterable[Row], right: Sequence[int] = (), bold: int | None = N
         console.print(line)
 
 
+def _value(value: float | None) -> str:
+    return "no number" if value is None else f"{value:.2f}"
+
+
 def scored(scores: Mapping[str, Mapping[str, Any]]) -> None:
-    """Scores with their signatures, a line each."""
+    """Scores with their signatures, a line each; what a bundle keeps of one that was no number is None."""
     columns(
-        ((f"  {name}", f"{found['value']:.2f}", found["signature"]) for name, found in scores.items()),
+        ((f"  {name}", _value(found["value"]), found["signature"]) for name, found in scores.items()),
         right=[1],
         bold=1,
     )
