@@ -44,7 +44,7 @@ def run(model: Any, pieces: Pieces, folder: Path | None = None, workers: int | N
 
 @contextmanager
 def threads_kept() -> Iterator[None]:
-    """Afterwards torch has the threads it had: both use one OpenMP, and CTranslate2 sets how many it has for all."""
+    """Afterwards torch has the threads it had: a worker of one thread leaves it one as well."""
     count = torch.get_num_threads()
     try:
         yield
@@ -55,8 +55,8 @@ def threads_kept() -> Iterator[None]:
 def usual(kind: Kind) -> int:
     """How many workers there are unless told otherwise: one for every thread where they write.
 
-    Where torch has used threads of its own, OpenMP counts more of them than processors, and lets those of a worker
-    sleep after every product: 20 sentences a second were written where one thread alone wrote 336 (docs/lab.md).
+    Where torch has used threads of its own, several threads of one worker crawl: 21 sentences a second were written
+    where they wrote 336 beside a torch of one thread (docs/lab.md).
     """
     return 1 if kind == "encoder" else torch.get_num_threads()
 
