@@ -94,12 +94,33 @@ def test_where_nothing_is_doubtful_the_search_is_its_own(how: str) -> None:
     both((model, theirs), settings, [5, 2, 3, 7])
 
 
-@given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=4), beams=st.integers(1, 4), extra=st.integers(1, 9))
+@pytest.mark.parametrize("how", SEARCHES)
+def test_what_nobody_asks_is_not_told_and_scores_are_the_same(how: str, models: dict[str, tuple[Any, Any]]) -> None:
+    settings = SearchSettings.read({"longest_factor": 1.0, "longest_extra": 8, **SEARCHES[how]})
+    both(models["sequence pre"], settings.model_copy(update={"probabilities": False}), [5, 1, 3, 7])
+    source, real = sources(5, 1, 3, 7)
+    for model in models["sequence pre"]:
+        asked, unasked = (
+            [one for row in search(model, source, real, each, banned=(0, 3)) for one in row]
+            for each in (settings, settings.model_copy(update={"probabilities": False}))
+        )
+        assert [one.pieces for one in unasked] == [one.pieces for one in asked]
+        assert [one.score for one in unasked] == pytest.approx([one.score for one in asked], abs=1e-4)
+        assert not any(one.piece_log_probabilities for one in unasked)
+        assert all(one.piece_log_probabilities for one in asked)
+
+
+@given(
+    lengths=st.lists(st.integers(1, 9), min_size=1, max_size=4),
+    beams=st.integers(1, 4),
+    extra=st.integers(1, 9),
+    told=st.booleans(),
+)
 def test_limits_of_neighbours_change_nothing(
-    lengths: list[int], beams: int, extra: int, models: dict[str, tuple[Any, Any]]
+    lengths: list[int], beams: int, extra: int, told: bool, models: dict[str, tuple[Any, Any]]
 ) -> None:
     torch.manual_seed(sum(lengths))
-    settings = SearchSettings(beams=beams, longest_factor=0.7, longest_extra=extra)
+    settings = SearchSettings(beams=beams, longest_factor=0.7, longest_extra=extra, probabilities=told)
     both(models["sequence pre"], settings, lengths)
 
 

@@ -120,6 +120,9 @@ def predict(
         bundles, parts = ([str(path.absolute()) for path in paths] for paths in ([folder, *others], extensions))
         job = Job(bundles, changes, parts, engine.value, form.value if form else "", as_json, embeddings)
         raise typer.Exit(1 if on_ray(job, str(file), out) else 0)
+    if not as_json:
+        # Nobody sees them, and some engines measure every output again to know them.
+        pipeline = pipeline.with_settings("search.probabilities=false")
     try:
         chosen = form or (Form.json if file.name.endswith((".jsonl", ".jsonl.gz")) else Form.text)
         measure = folder if engine is Engines.auto and not others else None

@@ -36,12 +36,17 @@ class Hypothesis:
     score: float
     # The sum of `piece_log_probabilities`.
     log_probability: float
-    # One for each piece, and one for the end when complete.
+    # One for each piece, and one for the end when complete; none where `search.probabilities` is off.
     piece_log_probabilities: tuple[float, ...]
     # False: stopped at the limit.
     complete: bool
     # For each entry of `must`: did it appear?
     met: tuple[bool, ...] = ()
+
+    @property
+    def length(self) -> int:
+        """How many log-probabilities make its sum: of its pieces, and of the end when complete."""
+        return len(self.pieces) + self.complete
 
 
 class Progress(NamedTuple):

@@ -1,6 +1,7 @@
 """Search over any model that generates."""
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 import torch
 from jaxtyping import Bool, Int
@@ -31,12 +32,13 @@ def search(
     and in any batch (see `ties`). Outputs that reached their limit stand behind those that are complete.
     """
     if (searcher := searcher_of(model)) is not None:
-        return searcher.search(Asked(source, real, settings, requests, tuple(banned)))
+        found = searcher.search(Asked(source, real, settings, requests, tuple(banned)))
+        return [told(outputs, settings) for outputs in found]
     simply = source.device.type == "cpu" and plain(model, settings, requests, banned)
     batch = (Swift if simply else Batch)(model, source, real, settings, requests, looking, banned)
     for _ in batch.steps():
         pass
-    return [following.outputs for following in batch.everyone]
+    return [told(following.outputs, settings) for following in batch.everyone]
 
 
 def stream(
@@ -54,7 +56,8 @@ def stream(
     """
     wishes = None if request is None else [request]
     if (searcher := searcher_of(model)) is not None:
-        yield from searcher.stream(Asked(source, real, settings, wishes, tuple(banned)))
+        for grown in searcher.stream(Asked(source, real, settings, wishes, tuple(banned))):
+            yield Progressing(grown.settled, tuple(told(grown.outputs, settings)))
         return
     settled: Pieces = ()
     with torch.no_grad():
@@ -67,7 +70,14 @@ def stream(
         if len(found) > len(settled):
             settled = found
             yield Progressing(settled)
-    yield Progressing(following.outputs[0].pieces, tuple(following.outputs))
+    yield Progressing(following.outputs[0].pieces, tuple(told(following.outputs, settings)))
+
+
+def told(outputs: Sequence[Hypothesis], settings: SearchSettings) -> list[Hypothesis]:
+    """Outputs with as much as was asked for."""
+    if settings.probabilities:
+        return list(outputs)
+    return [replace(one, piece_log_probabilities=()) for one in outputs]
 
 
 def contenders(following: Following) -> list[Pieces]:

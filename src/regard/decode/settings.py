@@ -54,6 +54,8 @@ class SearchSettings(Settings):
     no_repeat: NonNegativeInt = 0
     longest_factor: Factor = 2.0
     longest_extra: Extra = 20
+    # Whether the probability of every piece is told; an engine that does not know them measures each output again.
+    probabilities: bool = True
     # Log-probabilities of up to 20 pieces that differ by no more are not left to rounding, in proportion for more of
     # them (see `ties`).
     margin: PositiveFloat = 1e-4

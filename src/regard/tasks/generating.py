@@ -134,5 +134,5 @@ def written(one: Hypothesis, text: str, pieces: Sequence[str]) -> Written:
 
 def mean_score(best: Sequence[Hypothesis]) -> float:
     """The score of several outputs in a row, each weighed by its pieces and its end."""
-    counts = [len(one.piece_log_probabilities) for one in best]
+    counts = [one.length for one in best]
     return sum(one.score * count for one, count in zip(best, counts, strict=True)) / max(sum(counts), 1)

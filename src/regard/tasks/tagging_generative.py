@@ -103,7 +103,8 @@ class GenerativeTaggingTask(Marking):
 
     def writing(self, model: nn.Module, recipe: GenerativeTaggingRecipe) -> "Writing":
         taking = Taking(self.words, recipe.predict, recipe.words, recipe.predict.longest)
-        return Writing(taking, self.sides, model, recipe.search)
+        # How sure a tag is, is told with every entity.
+        return Writing(taking, self.sides, model, recipe.search.model_copy(update={"probabilities": True}))
 
     def subject(self, model: nn.Module, row: Row, recipe: GenerativeTaggingRecipe, target: str | None) -> Subject:
         return explained.marked(self, model, row, recipe, target)

@@ -74,18 +74,38 @@ class Searching:
 
     def greedy(self, rows: Sequence[Row]) -> list[Found]:
         """The likeliest pieces; where one may not be written, once more with all of that forbidden."""
-        heard: list[list[float]] = [[] for _ in rows]
-        options = self.options(rows, forbid=False)
-        written = self.write(rows, options, lambda row, piece, value: heard[row].append(value))
-        outputs = [replace(one[0], heard=tuple(values)) for one, values in zip(written, heard, strict=True)]
-        cut = [shortened(output, row.limit) for output, row in zip(outputs, rows, strict=True)]
+        outputs = self.likeliest(rows)
+        found = [self.summed(row, output) for row, output in zip(rows, outputs, strict=True)]
         told = len(self.stops) == 1
-        good = {number for number, row in enumerate(rows) if told and not row.prefix and self.allowed(row, cut[number])}
-        found: list[Found] = [[self.told(output, output.heard)] if output.length else None for output in cut]
+        good = {n for n, row in enumerate(rows) if told and not row.prefix and self.allowed(row, outputs[n])}
         bad = [number for number in range(len(rows)) if number not in good]
         for number, outputs_of in zip(bad, self.forbidden([rows[number] for number in bad]), strict=True):
             found[number] = outputs_of
         return found
+
+    def likeliest(self, rows: Sequence[Row]) -> list[Output]:
+        """Greedy outputs, none past its own limit; pieces are listened to only where someone wants to know.
+
+        Every piece that is heard of makes CTranslate2 wait for Python.
+        """
+        options = self.options(rows, forbid=False)
+        if not self.settings.probabilities:
+            return [one[0] for one in self.write(rows, options, None)]
+        heard: list[list[float]] = [[] for _ in rows]
+        written = self.write(rows, options, lambda row, piece, value: heard[row].append(value))
+        outputs = [replace(one[0], heard=tuple(values)) for one, values in zip(written, heard, strict=True)]
+        return [shortened(output, row.limit) for output, row in zip(outputs, rows, strict=True)]
+
+    def summed(self, row: Row, output: Output) -> Found:
+        """A greedy output; of one past its limit the sum is known only where its pieces were listened to."""
+        if not output.length:
+            return None
+        if output.heard:
+            return [self.told(output, output.heard)]
+        if output.length > row.limit:
+            return self.hypotheses([row], [output])
+        score = self.penalty.score(output.total, output.length)
+        return [Hypothesis(output.pieces, score, output.total, (), output.complete)]
 
     def forbidden(self, rows: Sequence[Row]) -> list[Found]:
         """Outputs with all forbidden that may not be written, rows that avoid the same together."""
