@@ -63,6 +63,51 @@ def test_a_run_stopped_and_resumed_is_the_run_that_never_stopped(tmp_path: Path,
     assert told(tmp_path / "whole") == told(tmp_path / "parts")
 
 
+CUTTING = {"dropout": 0.3, "ways": 3}
+
+
+def test_texts_cut_in_several_ways_are_the_same_texts_and_no_more_of_them(tmp_path: Path) -> None:
+    plan = recipe(tmp_path / "data", train={"epochs": 1, "every": 99})
+    plain, varied = (
+        Training(read(plan | more), tmp_path / name)
+        for name, more in {"plain": {}, "varied": {"cutting": CUTTING}}.items()
+    )
+    with plain.claim(), varied.claim():
+        tokenizer, store = varied.task.sides.source, varied.stores.train
+        lines = (tmp_path / "data" / "train.en").read_text("utf-8").splitlines()
+        assert len(store) == 3 * len(plain.stores.train) == 3 * len(lines)
+        read_back = [tokenizer.decode(store[number]["source"].tolist()) for number in range(60)]
+        assert read_back == [line for line in lines[:20] for _ in range(3)]
+        assert len({tuple(store[number]["source"].tolist()) for number in range(60)}) > 40
+        assert varied.batches.report().examples == plain.batches.report().examples == len(lines)
+        # What is held out is cut as ever.
+        valid = [training.stores.valid[0]["source"].tolist() for training in (plain, varied)]
+        assert valid[0] == valid[1]
+
+
+def test_a_run_on_texts_cut_in_several_ways_goes_on_as_if_it_had_not_stopped(tmp_path: Path) -> None:
+    plan = recipe(tmp_path / "data", train={"updates": 8, "every": 4}, cutting=CUTTING)
+    train(plan, tmp_path / "whole")
+    for step in Training(read(plan), tmp_path / "parts").steps(stop=lambda: True):
+        assert step.last
+    train(plan, tmp_path / "parts", resume=True)
+    whole, parts = parameters(tmp_path / "whole"), parameters(tmp_path / "parts")
+    assert all(torch.equal(whole[name], parts[name]) for name in whole)
+    assert load(tmp_path / "whole").facts["examples"] == 600
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"tokenizer": {"kind": "words", "size": 400}}, "the kind words has no merges"),
+        ({"model": RECURRENT, "target_tokenizer": {"kind": "unigram", "size": 400}}, "the kind unigram"),
+    ],
+)
+def test_what_has_no_merges_leaves_none_out(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=rf"cutting\.dropout = 0\.3: .*{said}"):
+        Training(read(recipe(tmp_path / "data", cutting=CUTTING, **change)), tmp_path / "run")
+
+
 def test_one_thing_changed_in_the_seed_changes_the_run(tmp_path: Path) -> None:
     plan = recipe(tmp_path / "data", train={"updates": 2, "every": 2})
     one, other = train(plan, tmp_path / "one"), train(plan, tmp_path / "other", ["seed=2"])

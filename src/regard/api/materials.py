@@ -109,7 +109,7 @@ class Materials:
     def stores(self, folder: Path, task: Task, processes: int = 1, progress: Telling = lambda _: None) -> "Stores":
         """Training and validation as tokens, made now or found as they were left."""
         train = [
-            prepare(folder / f"train-{number}", corpus, task.encoding(corpus.settings.languages), processes, progress)
+            prepare(folder / f"train-{number}", corpus, task.training(corpus.settings.languages), processes, progress)
             for number, corpus in enumerate(self.train)
         ]
         encoding = task.encoding(self.valid.settings.languages)

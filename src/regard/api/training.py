@@ -238,7 +238,7 @@ class Training:
 
     @cached_property
     def batches(self) -> Batches:
-        weights = [corpus.weight for corpus in self.recipe.data.train]
+        weights = [corpus.weight / self.task.ways for corpus in self.recipe.data.train]
         return Batches(self.stores.train.lengths, self.recipe.batches, self.recipe.seed, weights)
 
     @cached_property
@@ -319,7 +319,7 @@ class Training:
 
     def described(self, batch: Any) -> str:
         """The numbers of a batch's examples, or of the first of them."""
-        examples = next(each for taken, each in self.reading if taken is batch)
+        examples = [one // self.task.ways for one in next(each for taken, each in self.reading if taken is batch)]
         more = f" and {len(examples) - NAMED} more" if len(examples) > NAMED else ""
         return f"{', '.join(map(str, examples[:NAMED]))}{more}"
 
@@ -369,7 +369,7 @@ class Training:
         """What the manifest tells of how the model came to be."""
         return {
             "data": self.materials.fingerprint(),
-            "examples": len(self.stores.train),
+            "examples": len(self.stores.train) // self.task.ways,
             "updates": train.log.read(self.folder / "log.jsonl")[-1]["update"],
             "parameters": sum(parameter.numel() for parameter in self.model.parameters()),
             "threads": torch.get_num_threads(),

@@ -3,7 +3,8 @@
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -28,6 +29,14 @@ class Batch:
     real: Bool[Tensor, "B S"]
     before: Int[Tensor, "B T"]
     wanted: Int[Tensor, "B T"]
+
+
+class Cutting(NamedTuple):
+    """Merges left out by chance: how many of them, in how many ways a text is cut, and what chance begins with."""
+
+    dropout: float
+    ways: int
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -88,12 +97,13 @@ class Sides:
         source, target = self.source.size + self.slots, self.target.size + self.slots
         return Vocabulary(source, target, begin=self.target.begin, end=self.target.end)
 
-    def encoding(self, opening: Sequence[str] = ()) -> Encoding:
+    def encoding(self, opening: Sequence[str] = (), cutting: Cutting | None = None) -> Encoding:
         """How rows become examples; each source begins with the `opening` pieces, such as a language's tag."""
-        told = "".join(self.files().values()) + "\0".join(opening)
+        told = "".join(self.files().values()) + "\0".join(opening) + (str(cutting) if cutting else "")
         identity = hashlib.sha256(told.encode()).hexdigest()
         first = tuple(self.source.id(piece) for piece in opening)
-        return Encoding(_Encode(self, first), self.fields, max(self.source.size, self.target.size), f"pairs {identity}")
+        encode = _Encode(self, first) if cutting is None else _Vary(self, first, cutting)
+        return Encoding(encode, self.fields, max(self.source.size, self.target.size), f"pairs {identity}")
 
     @property
     def banned(self) -> tuple[int, ...]:
@@ -117,10 +127,32 @@ class _Encode:
 
     def __call__(self, texts: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[Sequence[int]]]:
         (source, target), (read, written) = (self.sides.source, self.sides.target), self.sides.fields
-        return {
-            read: [[*self.first, *source.opening, *ids, *source.closing] for ids in source.ids_many(texts[read])],
-            written: [[*target.opening, *ids, target.end] for ids in target.ids_many(texts[written])],
-        }
+        return self.framed(source.ids_many(texts[read]), target.ids_many(texts[written]))
+
+    def framed(self, read: Iterable[list[int]], written: Iterable[list[int]]) -> dict[str, list[list[int]]]:
+        """Both sides with what stands before and after every text."""
+        source, target = self.sides.source, self.sides.target
+        sources = [[*self.first, *source.opening, *ids, *source.closing] for ids in read]
+        targets = [[*target.opening, *ids, target.end] for ids in written]
+        return dict(zip(self.sides.fields, (sources, targets), strict=True))
+
+
+@dataclass(frozen=True)
+class _Vary(_Encode):
+    """Every pair as often as there are ways to cut it, one way after the other."""
+
+    cutting: Cutting
+
+    def __call__(self, texts: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[Sequence[int]]]:
+        read, written = self.sides.fields
+        return self.framed(self.cut(self.sides.source, texts[read]), self.cut(self.sides.target, texts[written]))
+
+    def cut(self, tokenizer: Tokenizing, texts: Sequence[str]) -> Iterable[list[int]]:
+        dropout, ways, seed = self.cutting
+        # No tokenizer but ours is asked for this (`TranslationTask.check`).
+        ours = cast(Tokenizer, tokenizer)
+        each = [ours.varied_many(texts, dropout, seed, number) for number in range(ways)]
+        return chain.from_iterable(zip(*each, strict=True))
 
 
 def batch(

@@ -78,6 +78,15 @@ class Task(Protocol):
 
     # What most tasks answer alike.
 
+    def training(self, languages: Mapping[str, str]) -> Encoding:
+        """How the rows of a training corpus become the numbers of a store."""
+        return self.encoding(languages)
+
+    @property
+    def ways(self) -> int:
+        """In how many ways a row of training stands in its store."""
+        return 1
+
     @classmethod
     def inputs(cls) -> tuple[str, ...]:
         """The fields that are given; where a text is its own continuation, that."""

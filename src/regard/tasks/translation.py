@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
+from pydantic import PositiveInt
 from torch import nn
 
-from regard.config import Part
+from regard.config import Part, Rate, Settings
 from regard.data import Encoding
 from regard.errors import ConfigError, unknown
 from regard.explain import Subject
@@ -16,10 +17,24 @@ from regard.models.build import build, read
 from regard.nn import Loss
 from regard.tasks import explained, sides
 from regard.tasks.recipe import Recipe
-from regard.tasks.sides import Batch, Sides
+from regard.tasks.sides import Batch, Cutting, Sides
 from regard.tasks.task import Row, Task
 from regard.tasks.translating import PredictSettings, Translating, Translation
 from regard.text import TokenizerSettings, tags
+
+# The kinds of tokenizer that are made of merges.
+MERGING = ("bpe", "byte_bpe")
+
+
+class CuttingSettings(Settings):
+    """Training texts cut in several ways, so that a model knows words by more than one set of pieces.
+
+    `dropout` of the merges are left out by chance (BPE-dropout, Provilkov et al. 2020; 0.1 there), in so many `ways`
+    for every pair; an epoch has each pair about once, whatever their number. Held-out texts are cut as ever.
+    """
+
+    dropout: Rate = 0.0
+    ways: PositiveInt = 8
 
 
 class TranslationRecipe(Recipe):
@@ -27,6 +42,7 @@ class TranslationRecipe(Recipe):
 
     tokenizer: TokenizerSettings = TokenizerSettings()
     target_tokenizer: TokenizerSettings | None = None
+    cutting: CuttingSettings = CuttingSettings()
     metrics: tuple[Part, ...] = (Part(name="bleu"), Part(name="chrf"))
     predict: PredictSettings = PredictSettings()
 
@@ -50,6 +66,7 @@ class TranslationTask(Task):
     def check(cls, recipe: TranslationRecipe) -> None:
         """Refuse what can be seen to be wrong before any text is read."""
         _check_joint(recipe)
+        _check_merges(recipe)
         for part in (*recipe.metrics, *recipe.validation.metrics):
             metric(part)
 
@@ -79,6 +96,16 @@ class TranslationTask(Task):
     def encoding(self, languages: Mapping[str, str]) -> Encoding:
         """How the rows of a corpus in these languages become examples."""
         return self.sides.encoding(self.opening(languages.get("target", "")))
+
+    def training(self, languages: Mapping[str, str]) -> Encoding:
+        """The same with every text in as many ways as it is to be cut."""
+        cutting = self.recipe.cutting
+        asked = Cutting(cutting.dropout, cutting.ways, self.recipe.seed) if cutting.dropout else None
+        return self.sides.encoding(self.opening(languages.get("target", "")), asked)
+
+    @property
+    def ways(self) -> int:
+        return self.recipe.cutting.ways if self.recipe.cutting.dropout else 1
 
     def opening(self, language: str) -> tuple[str, ...]:
         """What a source begins with, so that it is translated into that language."""
@@ -144,3 +171,19 @@ def _check_joint(recipe: TranslationRecipe) -> None:
             f"model: {asked} needs one vocabulary for source and target, and target_tokenizer makes a second one; "
             "leave target_tokenizer out, or set tied = 'output' and copying = false."
         )
+
+
+def _check_merges(recipe: TranslationRecipe) -> None:
+    """Refuse to leave out merges where there are none, or where they are not ours."""
+    if not recipe.cutting.dropout:
+        return
+    if recipe.model.start:
+        raise ConfigError(
+            f"cutting.dropout = {recipe.cutting.dropout}: the tokenizer of model.start is taken as it is; leave it out."
+        )
+    for settings in (recipe.tokenizer, recipe.target_tokenizer or recipe.tokenizer):
+        if settings.kind not in MERGING:
+            raise ConfigError(
+                f"cutting.dropout = {recipe.cutting.dropout}: a tokenizer of the kind {settings.kind} has no merges "
+                f"that could be left out; use {' or '.join(MERGING)}, or leave it out."
+            )

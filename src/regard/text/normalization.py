@@ -33,7 +33,7 @@ class Normalization:
         """The normal text."""
         if self.form == "none" and not self.lower:
             return text
-        return "".join(part if fixed else self._change(part) for part, fixed in self._parts(text))
+        return "".join(part if fixed else self._change(part) for part, fixed in self.parts(text))
 
     def changes_nothing(self, text: str) -> bool:
         """Whether the normal text is the text."""
@@ -43,7 +43,7 @@ class Normalization:
         """For every character of the normal text, the span of `text` it came from."""
         origins: list[tuple[int, int]] = []
         place = 0
-        for part, fixed in self._parts(text):
+        for part, fixed in self.parts(text):
             found = [(i, i + 1) for i in range(len(part))] if fixed else self._origins(part)
             origins += [(place + start, place + end) for start, end in found]
             place += len(part)
@@ -51,9 +51,10 @@ class Normalization:
 
     def outside(self, text: str) -> list[str]:
         """The stretches of text between kept pieces."""
-        return [part for part, fixed in self._parts(text) if part and not fixed]
+        return [part for part, fixed in self.parts(text) if part and not fixed]
 
-    def _parts(self, text: str) -> Iterator[tuple[str, bool]]:
+    def parts(self, text: str) -> Iterator[tuple[str, bool]]:
+        """The stretches of a text, and whether each is a kept piece."""
         # Splitting by a pattern with one group gives text and kept piece in turn.
         parts = self.kept.split(text) if self.kept else [text]
         return ((part, number % 2 == 1) for number, part in enumerate(parts))

@@ -7,7 +7,7 @@
 'two  owls'
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -25,6 +25,7 @@ from regard.text.normalization import Normalization, without_surrogates
 from regard.text.patterns import starts_cjk
 from regard.text.settings import TokenizerSettings
 from regard.text.stored import Origin, Stored, parse
+from regard.text.varying import Varying, chance
 
 
 class Change(NamedTuple):
@@ -101,6 +102,23 @@ class Tokenizer:
             whole = list(map(without_surrogates, prepared))
             encodings = self._cutter.encode_batch_fast(whole, add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
+
+    def varied_many(self, texts: Iterable[str], dropout: float, seed: int, number: int) -> list[list[int]]:
+        """The ids of each text, cut by chance (see `varying`); other numbers cut it in other ways."""
+        if not self.vocabulary.merges:
+            raise DataError(f"A tokenizer of the kind {self.settings.kind} has no merges that could be left out.")
+        varying = Varying(self.vocabulary, dropout, self._extra)
+        _, prepared = self._prepared(list(texts))
+        whole = map(without_surrogates, prepared)
+        return [varying.cut(self._words(text), chance(seed, number, text)) for text in whole]
+
+    def _words(self, text: str) -> Iterator[str]:
+        """The stretches of a prepared text that no piece crosses; an extra piece is one of them, and never cut."""
+        for part, fixed in self._normalization.parts(text):
+            if fixed:
+                yield part
+            else:
+                yield from (word for word, _ in self._cutter.pre_tokenizer.pre_tokenize_str(part))
 
     def decode(self, ids: Iterable[int], unknown: str = "") -> str:
         """The text of these pieces; padding, begin and end are left out, and `unknown` stands for an unknown one.
