@@ -157,13 +157,14 @@ def test_a_finished_run_resumed_makes_no_more_updates(run: Path) -> None:
     assert list(Training(read(run), run, resume=True).steps()) == []
 
 
-def test_a_run_does_not_go_on_with_other_data(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("part", "which"), [("train", "training"), ("valid", "validation")])
+def test_a_run_does_not_go_on_with_other_data(tmp_path: Path, part: str, which: str) -> None:
     plan = recipe(tmp_path / "data", train={"updates": 2, "every": 2})
     train(plan, tmp_path / "run")
     for side in ("en", "de"):
-        path = tmp_path / "data" / f"train.{side}"
+        path = tmp_path / "data" / f"{part}.{side}"
         path.write_text("".join(reversed(path.read_text("utf-8").splitlines(keepends=True))), "utf-8")
-    with pytest.raises(DataError, match="training data are not those of the checkpoint of update 2"):
+    with pytest.raises(DataError, match=f"{which} data are not those of the checkpoint of update 2"):
         train(plan, tmp_path / "run", ["train.updates=4"], resume=True)
 
 

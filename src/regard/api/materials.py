@@ -114,7 +114,8 @@ class Materials:
         ]
         encoding = task.encoding(self.valid.settings.languages)
         valid = prepare(folder / "valid", First(self.valid, task.fields[-1], self.recipe.data.references), encoding)
-        return Stores(train, Joined([task.examples(store) for store in train]), task.examples(valid))
+        joined = Joined([task.examples(store) for store in train])
+        return Stores(train, joined, task.examples(valid), valid.manifest.checksum)
 
     def fingerprint(self) -> list[str]:
         """What the training texts are, whatever their names."""
@@ -158,10 +159,10 @@ class Each(First):
 
 
 class Stores:
-    """Prepared examples: each corpus of training, all of them as one, and validation."""
+    """Prepared examples: each corpus of training, all of them as one, and validation with its checksum."""
 
-    def __init__(self, each: Sequence[Store], train: Joined, valid: Examples) -> None:
-        self.each, self.train, self.valid = list(each), train, valid
+    def __init__(self, each: Sequence[Store], train: Joined, valid: Examples, validation: str = "") -> None:
+        self.each, self.train, self.valid, self.validation = list(each), train, valid, validation
 
     def counts(self) -> list[str]:
         """What became of the lines of each corpus, in words."""

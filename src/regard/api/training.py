@@ -281,6 +281,7 @@ class Training:
             describe=self.described,
             team=self.team,
             data=[store.manifest.checksum for store in self.stores.each],
+            validation=self.stores.validation,
         )
 
     @property

@@ -280,7 +280,8 @@ class Translating:
         if len(done) > 1:
             found.insert(0, "split")
         statuses = tuple(one for one in dict.fromkeys(found) if not (one == "complete" and "limit" in found))
-        pieces = tuple(map(self.sides.target.piece, (number for one in best for number in one.pieces)))
+        names = self.sides.target.pieces
+        pieces = tuple(names[number] for one in best for number in one.pieces)
         chances = tuple(exp(value) for one in best for value in one.piece_log_probabilities)
         return Translation(
             text,

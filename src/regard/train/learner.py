@@ -38,6 +38,8 @@ class Learner(Generic[B]):
     team: Team = ALONE
     # Checksums of the data: positions in them, and all that was learned so far, mean nothing in others.
     data: Sequence[str] = ()
+    # The checksum of validation, if it is known: the best score so far means nothing beside scores on other texts.
+    validation: str = ""
     # Made by `fit` where its settings ask for them, or by `restore` where the checkpoint has them.
     scaler: Scaler | None = None
     ema: Ema | None = None
@@ -55,7 +57,7 @@ class Learner(Generic[B]):
             "optimizer": optimizers.tensors(self.optimizer),
             "random": _random(),
         }
-        facts: dict[str, Any] = {"progress": progress.facts(), "data": list(self.data)}
+        facts: dict[str, Any] = {"progress": progress.facts(), "data": list(self.data), "validation": self.validation}
         if self.ema is not None:
             tensors["ema"], facts["ema"] = self.ema.averages, self.ema.count
         if self.scaler is not None:
@@ -64,12 +66,14 @@ class Learner(Generic[B]):
 
     def restore(self, checkpoint: Checkpoint) -> Progress:
         """Put that state back, and go on from there as if nothing had happened."""
-        # Checkpoints of earlier versions do not know their data.
-        if self.data and checkpoint.facts.get("data", list(self.data)) != list(self.data):
-            raise DataError(
-                f"The training data are not those of the checkpoint of update {checkpoint.update}. Put them back as "
-                "they were to go on, or start a new run with --out."
-            )
+        for name, own_data in (("data", list(self.data)), ("validation", self.validation)):
+            # Checkpoints of earlier versions do not know their data.
+            if own_data and checkpoint.facts.get(name, own_data) not in (own_data, ""):
+                which = "training data" if name == "data" else "validation data"
+                raise DataError(
+                    f"The {which} are not those of the checkpoint of update {checkpoint.update}. Put them back as they "
+                    "were to go on, or start a new run with --out."
+                )
         own = named(self.model)
         fill(self.model, all_like(checkpoint.tensors["parameters"], own), "The checkpoint")
         optimizers.load(self.optimizer, self._shared_out(checkpoint.tensors["optimizer"]))

@@ -1,7 +1,9 @@
 """Several workers that write the rows of one batch."""
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 from regard.engines.ctranslate2.running import Hear, Options, Output, Row, Writer
@@ -22,6 +24,7 @@ class Sharing:
         self.writer, self.workers = writer, workers
         self.positions, self.counts_prefix = writer.positions, writer.counts_prefix
         self.reach = writer.reach
+        self._calls, self._counting = 0, threading.Lock()
         self._pool = ThreadPoolExecutor(workers, "regard-ctranslate2") if workers > 1 else None
 
     def write(
@@ -39,12 +42,29 @@ class Sharing:
         return self._shared(rows, part)
 
     def _shared(self, rows: Sequence[Row], part: Callable[[int, Sequence[Row]], list[Told]]) -> list[Told]:
-        if self._pool is None or len(rows) < 2 * LEAST:
+        with self._calling() as alone:
+            return self._parts(rows, part) if alone and len(rows) >= 2 * LEAST else part(0, rows)
+
+    def _parts(self, rows: Sequence[Row], part: Callable[[int, Sequence[Row]], list[Told]]) -> list[Told]:
+        if self._pool is None:
             return part(0, rows)
         size = max(-(-len(rows) // self.workers), LEAST)
         firsts = range(0, len(rows), size)
         found = self._pool.map(lambda first: part(first, rows[first : first + size]), firsts)
         return [one for some in found for one in some]
+
+    @contextmanager
+    def _calling(self) -> Iterator[bool]:
+        """Whether nobody else calls: a worker that has a batch of its own is better left to it, for half of two batches
+        takes longer than the whole of one."""
+        with self._counting:
+            self._calls += 1
+            alone = self._calls == 1
+        try:
+            yield alone
+        finally:
+            with self._counting:
+                self._calls -= 1
 
 
 def _numbered(hear: Hear, first: int) -> Hear:
