@@ -1,5 +1,6 @@
 """Workers that share a batch find what one finds; what is chosen by measuring gives what torch gives."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,40 @@ def test_every_row_is_written_heard_and_measured_once_and_in_its_place(count: in
     assert heard == {number: number for number in range(count)}
     assert sharing.measure(rows, [one[0] for one in written], 0) == [(float(number),) for number in range(count)]
     assert len(echo.sizes) == 1 or min(sorted(echo.sizes)[1:]) >= LEAST
+
+
+class Slow(Echo):
+    """Holds its first call until a second has been answered."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.answered = threading.Event(), threading.Event()
+
+    def write(self, rows, options, stops, hear):  # type: ignore[no-untyped-def]
+        if not self.begun.is_set():
+            self.begun.set()
+            assert self.answered.wait(60)
+        return super().write(rows, options, stops, hear)
+
+
+def test_a_batch_is_shared_only_while_nobody_else_calls() -> None:
+    slow = Slow()
+    sharing = Sharing(slow, 2)
+    few, many = ([Row((number,), (), (), 1) for number in range(count)] for count in (1, 4 * LEAST))
+
+    def written(rows: list[Row]) -> int:
+        return len(sharing.write(rows, {}, (0,), lambda row, piece, value: None))
+
+    first = threading.Thread(target=written, args=(few,))
+    first.start()
+    assert slow.begun.wait(60)
+    assert written(many) == len(many)
+    slow.answered.set()
+    first.join()
+    assert sorted(slow.sizes) == [1, 4 * LEAST]
+    # Alone again, it has both workers.
+    written(many)
+    assert sorted(slow.sizes) == [1, 2 * LEAST, 2 * LEAST, 4 * LEAST]
 
 
 def test_the_ways_to_predict_are_all_there_and_agree() -> None:

@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from regard.api.pipeline import Input, Pipeline
 from regard.engines import exported
 from regard.errors import RegardError
@@ -25,13 +23,11 @@ class Way:
     """A pipeline with one of its engines, and how many inputs a second it predicted."""
 
     pipeline: Pipeline
-    workers: int
     rate: float
 
     def __str__(self) -> str:
         name = self.pipeline.engine.name if self.pipeline.engine else "torch"
-        shared = f" with {self.workers} workers" if self.workers > 1 else ""
-        return f"{name}{shared} {self.rate:,.0f}"
+        return f"{name} {self.rate:,.0f}"
 
 
 def ways(pipeline: Pipeline, folder: Path, sample: Sequence[Input]) -> list[Way]:
@@ -42,18 +38,18 @@ def ways(pipeline: Pipeline, folder: Path, sample: Sequence[Input]) -> list[Way]
 def _measured(pipeline: Pipeline, folder: Path, sample: Sequence[Input]) -> Iterator[Way]:
     """Each predicts a few inputs first, so that it is warm."""
     export = exported(folder, "ctranslate2")
-    engines = [("ctranslate2", workers) for workers in dict.fromkeys((1, torch.get_num_threads()))]
-    # An export may be quantized; whoever names one wants its results and not those of the bundle inside.
-    for name, workers in engines if export else [("torch", 1), *engines]:
+    # An export may be quantized; whoever names one wants its results and not those of the bundle inside. How many
+    # workers share the threads is not tried: beside a torch that has used threads, all other numbers crawl.
+    for name in ["ctranslate2"] if export else ["torch", "ctranslate2"]:
         try:
-            made = pipeline.with_engine(name, export, workers)
+            made = pipeline.with_engine(name, export)
             made.predict(sample[:WARM])
             rate = _rate(made, sample)
         # Not installed, cannot express the model, cannot do what is asked; whoever predicts says what is wrong with an
         # input.
         except RegardError:
             continue
-        yield Way(made, workers, rate)
+        yield Way(made, rate)
 
 
 def _rate(pipeline: Pipeline, sample: Sequence[Input]) -> float:
