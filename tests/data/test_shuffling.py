@@ -91,6 +91,19 @@ def test_fractions_take_turns(size: int, weight: float, seed: int) -> None:
         assert max(counts) - min(counts) <= 1
 
 
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=3), st.integers(2, 5), seeds, st.integers(0, 20))
+def test_a_pass_has_each_example_in_one_of_its_ways_and_many_have_all(
+    sizes: list[int], ways: int, seed: int, epoch: int
+) -> None:
+    mixture = Mixture(sizes, [1.0] * len(sizes), seed, ways)
+    assert len(mixture) == sum(sizes)
+    for one in range(epoch, epoch + 2):
+        seen = counted(mixture, range(one, one + 1))
+        assert Counter(example // ways for example in seen.elements()) == Counter(range(sum(sizes)))
+    every = counted(mixture, range(epoch, epoch + ways))
+    assert every == Counter(range(sum(sizes) * ways))
+
+
 def test_epochs_and_seeds_differ() -> None:
     orders = {
         (seed, epoch): tuple(Mixture([50], [1.0], seed).examples(epoch, np.arange(50)).tolist())

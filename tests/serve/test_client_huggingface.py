@@ -132,6 +132,14 @@ def test_the_end_of_a_text_is_no_piece_of_it(server: Server) -> None:
     assert told["finish_reason"] == "eos_token"
 
 
+def test_pieces_are_told_where_their_probabilities_are_not(server: Server) -> None:
+    told = details(
+        server.shelf["story"].pipeline, Ended("cat", "end", Continuation("cat", 0.0, (), ("\u2581cat",), ()))
+    )
+    assert [(one["text"], one["logprob"]) for one in told["tokens"]] == [("\u2581cat", None)]
+    assert told["generated_tokens"] == 1
+
+
 def test_text_stops_where_it_is_to(server: Server) -> None:
     there = client(server, "story")
     text = there.text_generation(TEXT)

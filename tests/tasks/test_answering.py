@@ -19,7 +19,7 @@ from regard.starter.passages import write_passages
 from regard.tasks import Answer, AnsweringRecipe, AnsweringTask
 from regard.tasks.answers import Right, likeliest, right, written
 from regard.tasks.finding import Finding, Scored, best_spans
-from regard.tasks.passages import covering
+from regard.tasks.passages import around, covering, shares
 from regard.tasks.silence import halves, threshold
 
 HEADS = {
@@ -150,6 +150,34 @@ def test_every_window_fits_and_every_answer_stands_in_one(made: tuple[AnsweringT
         found = examples([row], task)
         assert all(len(one["question"]) + len(one["passage"]) + 2 <= LONGEST for one in found)
         assert any(one["answer"][0] > 0 for one in found) == bool(right(row))
+
+
+@given(st.integers(0, 40), st.integers(1, 12), st.integers(0, 20))
+def test_no_answer_that_a_window_can_hold_is_taught_as_none(start: int, size: int, overlap: int) -> None:
+    words = [f"{chr(97 + number % 26)}{chr(97 + number // 26)}" for number in range(60)]
+    answer, at = " ".join(words[start : start + size]), len(" ".join([*words[:start], ""]))
+    row = {"question": "q", "passage": " ".join(words), "answers": written([Right(answer, at)])}
+    plain = recipe(windows={"longest": 16, "overlap": overlap}, tokenizer={"kind": "words", "size": 200})
+    task = AnsweringTask.learn(plain, [row], {})
+    _, room = shares(1, 16, around(task.reading.tokenizer))
+    found = examples([row], task)
+    assert any(one["answer"][0] for one in found) == bool(found) == (size <= room)
+    for one in found:
+        assert len(one["passage"]) <= room
+        first, last = one["answer"]
+        assert not first or task.reading.tokenizer.decode(one["passage"][first - 1 : last].tolist()) == answer
+    assert (task.remarks([row], [row]) == []) == (size <= room)
+
+
+def test_passages_are_read_in_the_windows_of_training_unless_told_otherwise() -> None:
+    plain = recipe().plain()
+    bare = {**plain, "windows": {"longest": 16, "overlap": 3}, "predict": {"best": 2}}
+    assert AnsweringRecipe.read(bare).predict.model_dump(include={"longest", "overlap", "best"}) == {
+        "longest": 16,
+        "overlap": 3,
+        "best": 2,
+    }
+    assert AnsweringRecipe.read({**bare, "predict": {"longest": 20}}).predict.longest == 20
 
 
 def test_the_pieces_marked_as_the_answer_cover_it(made: tuple[AnsweringTask, torch.nn.Module]) -> None:

@@ -503,3 +503,14 @@ def test_a_run_goes_on_from_another_with_labels_of_its_own(run: Path, tmp_path: 
     assert isinstance(made.task, ClassificationTask)
     assert made.task.labels.names == ("bad!", "good!")
     assert made.task.reading.identity == load(run).task.reading.identity  # type: ignore[attr-defined]
+
+
+def test_validation_that_tells_nothing_is_no_perfect_score(tmp_path: Path) -> None:
+    columns = {"text": "text", "label": "label"}
+    for part, label in (("train", "good"), ("valid", "Good")):
+        rows = [{"text": f"film {number}", "label": label if number % 2 else label[::-1]} for number in range(8)]
+        (tmp_path / f"{part}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    data = {part: {"path": f"{part}.jsonl", "columns": columns} for part in ("train", "valid")}
+    plan = recipe(data={"root": str(tmp_path), **data}, train={"updates": 2, "every": 1})
+    with pytest.raises(DataError, match=r"valid\.jsonl: of nothing in it can be told .* Compare the labels"):
+        train(plan, tmp_path / "run")

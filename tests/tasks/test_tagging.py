@@ -504,6 +504,9 @@ def test_tags_that_are_written_are_as_many_as_the_words(writer: Pipeline) -> Non
         assert not broken(result.tags, "iob2")
     assert writer.predict(texts)[3].status == ("windows",)
     assert writer.with_settings("search.method=beam", "search.beams=3").predict(texts[:1])[0].tags
+    # Tags are repeated, and how sure each is belongs to it, whatever is asked of texts.
+    otherwise = writer.with_settings("search.no_repeat=1", "search.probabilities=false")
+    assert otherwise.predict(texts) == writer.predict(texts)
 
 
 def test_written_tags_are_the_same_alone_and_in_company(writer: Pipeline) -> None:

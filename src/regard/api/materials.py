@@ -168,11 +168,11 @@ class Stores:
         """What became of the lines of each corpus, in words."""
         return [str(store.counts) for store in self.each]
 
-    def too_long(self, longest: int | None) -> list[str]:
-        """What no batch will hold because it is longer, in words."""
+    def too_long(self, longest: int | None, ways: int = 1) -> list[str]:
+        """What no batch will hold because it is longer, in words; what stands there in several ways counts as one."""
         if longest is None:
             return []
-        tables = {"training": self.train.lengths, "validation": [self.valid.lengths]}
+        tables = {"training": [table[::ways] for table in self.train.lengths], "validation": [self.valid.lengths]}
         found = {
             name: (sum(int((table.max(1) > longest).sum()) for table in several), sum(map(len, several)))
             for name, several in tables.items()

@@ -232,14 +232,14 @@ class Training:
         stores = self.materials.stores(self.folder / "data", task, self.preparing, Spoken(self.tell))
         for told, corpus in zip(stores.counts(), self.materials.train, strict=True):
             self.tell(f"{corpus}: {told}")
-        for told in stores.too_long(self.recipe.batches.longest):
+        for told in stores.too_long(self.recipe.batches.longest, task.ways):
             self.tell(told)
         return stores
 
     @cached_property
     def batches(self) -> Batches:
-        weights = [corpus.weight / self.task.ways for corpus in self.recipe.data.train]
-        return Batches(self.stores.train.lengths, self.recipe.batches, self.recipe.seed, weights)
+        weights = [corpus.weight for corpus in self.recipe.data.train]
+        return Batches(self.stores.train.lengths, self.recipe.batches, self.recipe.seed, weights, self.task.ways)
 
     @cached_property
     def planned(self) -> int:
@@ -304,6 +304,8 @@ class Training:
             _ = self.learner
             return train.Progress()
         self.tell(f"Going on after update {checkpoint.update}.")
+        if checkpoint.update >= self.planned:
+            self.tell(f"No update is left of the {self.planned} that the recipe asks for; the model is saved as it is.")
         return self.learner.restore(checkpoint)
 
     def walk(self, position: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Any]]:
@@ -343,7 +345,12 @@ class Training:
             losses = [self.task.loss(self.model, self.tensors(valid, batch), 0.0) for batch in self.team.own(batches)]
             sums = self.team.whole([(float(loss.total), int(loss.count)) for loss in losses])
         total, count = sum(total for total, _ in sums), sum(count for _, count in sums)
-        return {"loss": total / max(count, 1), **self.measured()}
+        if not count:
+            raise DataError(
+                f"{self.materials.valid}: of nothing in it can be told how well it is learned: what is to be predicted "
+                "never occurs in training. Compare the labels of both."
+            )
+        return {"loss": total / count, **self.measured()}
 
     def measured(self) -> dict[str, float]:
         asked = self.recipe.validation

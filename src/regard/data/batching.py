@@ -79,7 +79,10 @@ class Report:
 
 
 class Batches:
-    """The batches of one or several corpora, given by the lengths of their examples (a column each)."""
+    """The batches of one or several corpora, given by the lengths of their examples (a column each).
+
+    Of `ways` neighbours in a table, which are one example in several ways, an epoch has one (see `Mixture`).
+    """
 
     def __init__(
         self,
@@ -87,6 +90,7 @@ class Batches:
         settings: BatchSettings,
         seed: int,
         weights: Sequence[float] | None = None,
+        ways: int = 1,
     ):
         if not lengths or not all(len(table) for table in lengths):
             raise DataError("There is nothing to make batches of: a corpus has no examples.")
@@ -95,7 +99,8 @@ class Batches:
         self.lengths = list(lengths)
         self.settings = settings
         self.seed = seed
-        self.mixture = Mixture([len(table) for table in lengths], weights or [1.0] * len(lengths), seed)
+        sizes = [len(table) // ways for table in lengths]
+        self.mixture = Mixture(sizes, weights or [1.0] * len(lengths), seed, ways)
         self.windows = math.ceil(len(self.mixture) / settings.window)
 
     def walk(self, start: Position | None = None) -> Iterator[Batch]:

@@ -38,13 +38,16 @@ class Mixture:
     row of shuffled passes over it, each epoch going on where the last one stopped: no example comes again before all
     others of its corpus came. With weight 1 an epoch is one pass; with 0.25 four epochs are; with 2, every example
     comes twice. Examples are numbered through, corpus after corpus.
+
+    Where `ways` neighbours are the same in several ways, sizes count those of one way: a pass has each once, in the
+    next of its ways, so that as many passes as there are ways have them all.
     """
 
-    def __init__(self, sizes: Sequence[int], weights: Sequence[float], seed: int):
+    def __init__(self, sizes: Sequence[int], weights: Sequence[float], seed: int, ways: int = 1):
         self.sizes = tuple(sizes)
-        self.seed = seed
+        self.seed, self.ways = seed, ways
         self.draws = [max(math.floor(weight * size + 0.5), 1) for size, weight in zip(sizes, weights, strict=True)]
-        self.starts = np.cumsum([0, *sizes])
+        self.starts = np.cumsum([0, *(size * ways for size in sizes)])
         self.ends = np.cumsum(self.draws)
 
     def __len__(self) -> int:
@@ -74,7 +77,14 @@ class Mixture:
             within = passes == number
             name = key(self.seed, "pass", corpus, number)
             drawn[within] = shuffled(places[within], self.sizes[corpus], name)
-        return drawn
+        return drawn if self.ways == 1 else self._in_its_way(corpus, drawn, passes)
+
+    def _in_its_way(
+        self, corpus: int, drawn: Int64[np.ndarray, " N"], passes: Int64[np.ndarray, " N"]
+    ) -> Int64[np.ndarray, " N"]:
+        """Examples by the way that is each one's turn; which comes first is its own."""
+        first = _mixed(drawn.astype(np.uint64), key(self.seed, "ways", corpus), 0) % np.uint64(self.ways)
+        return drawn * self.ways + (first.astype(np.int64) + passes) % self.ways
 
 
 def _step(places: UInt64[np.ndarray, " N"], size: int, key: int) -> UInt64[np.ndarray, " N"]:

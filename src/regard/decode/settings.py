@@ -50,7 +50,8 @@ class SearchSettings(Settings):
     top_p: Share = 1.0
     min_p: Annotated[float, Field(ge=0, le=1)] = 0.0
     seed: int = 0
-    # No sequence of this many pieces twice in one output; 0: any may be repeated.
+    # No sequence of this many pieces twice in one output, or in one of the parts a long text is split into; 0: any may
+    # be repeated.
     no_repeat: NonNegativeInt = 0
     longest_factor: Factor = 2.0
     longest_extra: Extra = 20

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from itertools import chain, repeat
 from typing import Any
 
 from fastapi import Response
@@ -140,8 +141,8 @@ def details(pipeline: Pipeline, end: Ended) -> dict[str, Any]:
     reading = getattr(pipeline.task, "reading", None)
     tokens = [
         piece(text) | {"id": reading and reading.tokenizer.id(text), "logprob": math.log(chance) if chance else None}
-        # The end has a probability too, and is no piece of the text.
-        for text, chance in zip(end.result.pieces, end.result.probabilities, strict=False)
+        # The end has a probability too, and is no piece of the text; none is told where search.probabilities is off.
+        for text, chance in zip(end.result.pieces, chain(end.result.probabilities, repeat(None)), strict=False)
     ]
     made = {"finish_reason": FINISHED[end.reason], "generated_tokens": len(tokens), "seed": None}
     return {**made, "prefill": [], "tokens": tokens}

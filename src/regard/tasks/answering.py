@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
+from pydantic import model_validator
 from torch import nn
 
 from regard.config import Part
@@ -15,10 +16,10 @@ from regard.metrics import metric
 from regard.models import encoder, read_encoder
 from regard.nn import Loss
 from regard.tasks import explained_answers, passages, silence
-from regard.tasks.answers import Right, right, written
+from regard.tasks.answers import Right, likeliest, right, written
 from regard.tasks.classification import least, readable
 from regard.tasks.finding import Answer, AnswerSettings, Finding
-from regard.tasks.passages import READERS, Batch, Layout, Reader, Window, WindowsSettings
+from regard.tasks.passages import READERS, Batch, Layout, Reader, Window, WindowsSettings, around
 from regard.tasks.reading import Reading, ReadingRecipe
 from regard.tasks.recipe import LossSettings
 from regard.tasks.silence import Halves
@@ -34,6 +35,16 @@ class AnsweringRecipe(ReadingRecipe):
     loss: LossSettings = LossSettings(smoothing=0.0)
     metrics: tuple[Part, ...] = (Part(name="answer_exact"), Part(name="answer_f1"))
     predict: AnswerSettings = AnswerSettings()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_as_learned(cls, given: Any) -> Any:
+        """Passages are read in the windows of training unless `predict` says otherwise."""
+        if not isinstance(given, Mapping) or not isinstance(given.get("windows"), Mapping):
+            return given
+        learned = {name: given["windows"][name] for name in ("longest", "overlap") if name in given["windows"]}
+        predict = given.get("predict", {})
+        return {**given, "predict": {**learned, **predict}} if isinstance(predict, Mapping) else given
 
 
 @dataclass(frozen=True)
@@ -142,12 +153,25 @@ class AnsweringTask(Task):
         return {"halves": halves} if halves else {}
 
     def remarks(self, train: Iterable[Row], held_out: Iterable[Row]) -> list[str]:
-        taught, asked = ({bool(right(row)) for row in rows} for rows in (train, held_out))
+        taught, asked = set[bool](), {bool(right(row)) for row in held_out}
+        beyond = 0
+        for row in train:
+            answer = likeliest(right(row))
+            taught.add(answer is not None)
+            beyond += answer is not None and self.beyond(row["question"], answer.text)
         told = {True: "has an answer", False: "is without an answer"}
-        return [
+        lacking = [
             f"No question in training {told[kind]}, in validation some are; it cannot be learned."
             for kind in asked - taught
         ]
+        longest = f"windows.longest = {self.recipe.windows.longest}"
+        return lacking + [f"{beyond:,} answers are longer than {longest} has room for; raise it."] * bool(beyond)
+
+    def beyond(self, question: str, answer: str) -> bool:
+        """Whether no window has room for an answer, so that nothing is learned from its question."""
+        cut = self.reading.tokenizer.encode
+        _, room = passages.shares(len(cut(question)), self.recipe.windows.longest, around(self.reading.tokenizer))
+        return len(cut(answer)) > room
 
     def embeddings(self, model: Any) -> list[tuple[Any, Any]]:
         return [(self.reading.tokenizer, model.encoder.embedding)]

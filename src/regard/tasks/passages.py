@@ -102,11 +102,21 @@ class _Encode:
         # Of what has no pieces nothing can be learned.
         if not kept or not len(passage) or (span is not None and places is None):
             return
-        for first, end in windows(len(passage), room, self.settings.overlap):
+        for first, end in self.cuts(len(passage), room, places):
             inside = places is not None and first <= places[0] and places[1] < end
             if places is None or inside or self.teaches(question.text, passage.text, first):
                 start, last = (places[0] - first + 1, places[1] - first + 1) if places and inside else (0, 0)
                 yield Window(question.ids[:kept], passage.ids[first:end], first), (start, last)
+
+    def cuts(self, length: int, room: int, places: tuple[int, int] | None) -> Iterator[tuple[int, int]]:
+        """The windows of a passage; one more where none of them holds the answer whole. One that no window can hold
+        would be taught as none, so nothing is learned from it (`AnsweringTask.remarks` tells of those)."""
+        usual = list(windows(length, room, self.settings.overlap))
+        if places is None or any(first <= places[0] and places[1] < end for first, end in usual):
+            yield from usual
+        elif (size := places[1] - places[0] + 1) <= room:
+            first = max(min(places[0] - (room - size) // 2, length - room), 0)
+            yield from (*usual, (first, first + room))
 
     def teaches(self, question: str, passage: str, first: int) -> bool:
         """Whether a window without the answer is learned from, by a hash of what it is."""

@@ -103,8 +103,9 @@ class GenerativeTaggingTask(Marking):
 
     def writing(self, model: nn.Module, recipe: GenerativeTaggingRecipe) -> "Writing":
         taking = Taking(self.words, recipe.predict, recipe.words, recipe.predict.longest)
-        # How sure a tag is, is told with every entity.
-        return Writing(taking, self.sides, model, recipe.search.model_copy(update={"probabilities": True}))
+        # How sure a tag is, is told with every entity; and tags are repeated, whatever else may not be.
+        search = recipe.search.model_copy(update={"probabilities": True, "no_repeat": 0})
+        return Writing(taking, self.sides, model, search)
 
     def subject(self, model: nn.Module, row: Row, recipe: GenerativeTaggingRecipe, target: str | None) -> Subject:
         return explained.marked(self, model, row, recipe, target)

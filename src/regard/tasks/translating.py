@@ -190,7 +190,7 @@ class Translating:
     @cached_property
     def framing(self) -> int:
         """How many pieces of what is read are none of the text."""
-        return len(self.sides.read(self.sides.source.encode(""), self.opening))
+        return len(self.opening) + len(self.sides.source.opening) + len(self.sides.source.closing)
 
     @cached_property
     def cut(self) -> "Cutting":

@@ -95,13 +95,14 @@ def _columns(run: Training, name: str) -> list[str]:
 def _counts(run: Training, columns: Sequence[str], size: int) -> Integer[np.ndarray, " V"]:
     """How often each piece occurs in training."""
     store = run.stores.train
-    pieces = [store[number][name] for number in range(len(store)) for name in columns]
+    pieces = [store[number][name] for number in range(0, len(store), run.task.ways) for name in columns]
     return np.bincount(np.concatenate(pieces), minlength=size)
 
 
 def look_at_lengths(run: Training, notes: Notes) -> None:
     """How long the examples are, and what the limit would cut."""
-    lengths = np.concatenate(run.stores.train.lengths)
+    # Of what stands there in several ways, the first of them.
+    lengths = np.concatenate([table[:: run.task.ways] for table in run.stores.train.lengths])
     longest = run.recipe.batches.longest
     for place, name in enumerate(run.stores.train.columns):
         column = lengths[:, place]
