@@ -275,6 +275,12 @@ def test_the_coverage_penalty_looks_without_a_trace(model: Pipeline) -> None:
     assert [one.text for one in covering.predict(TEXTS)] == [covering.predict([text])[0].text for text in TEXTS]
 
 
+@pytest.mark.parametrize("asked", ["predict.alignment=true", "search.coverage=0.5"])
+def test_an_ensemble_says_that_it_has_no_attention_in_common(model: Pipeline, run: Path, asked: str) -> None:
+    with pytest.raises(RequestError, match="decide together have no attention in common; ask one of them"):
+        model.ensemble([load(run)]).with_settings(asked).predict(["He reads a book."])
+
+
 def test_an_ensemble_of_one_model_twice_is_that_model(model: Pipeline, run: Path) -> None:
     twice = model.ensemble([load(run)])
     assert [one.text for one in twice.predict(TEXTS)] == [one.text for one in model.predict(TEXTS)]

@@ -270,7 +270,10 @@ def test_a_run_learns_fills_in_and_is_a_start_for_classification(tmp_path: Path)
     assert pipeline.scores["valid"]["perplexity"]["value"] < before / 2
     model = load(tmp_path / "run", verify=True)
     assert model.predict(["who goes <mask> ?"])[0].text == pipeline.predict(["who goes <mask> ?"])[0].text
-    assert len(next(iter(model.embed(["the king"])))) == 16
+    king, nothing = model.embed(["the king", ""])
+    assert len(king) == len(nothing) == 16
+    assert king.any()
+    assert not nothing.any()
     rows = "".join(f"{line}\t{'cat' if 'cat' in line else 'dog'}\n" for line in LINES)
     (tmp_path / "labels.tsv").write_text(rows, "utf-8")
     labelled = {"path": "labels.tsv", "columns": {"text": 1, "label": 2}}

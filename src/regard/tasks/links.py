@@ -15,8 +15,7 @@ from torch import nn
 
 from regard.attention import record
 from regard.decode import Hypothesis
-from regard.errors import RequestError
-from regard.tasks.looking import layer
+from regard.tasks.looking import layer, unseen
 from regard.tasks.sides import Sides, batch
 from regard.tasks.subjects import spans_of
 from regard.text.alignment import Link, links, pharaoh
@@ -77,7 +76,7 @@ def attention(
     """Mean weights of every written piece over the pieces of its source, ends left out."""
     places = getattr(model, "looks", ())
     if not places:
-        raise RequestError("This model has no attention over its source, so there is no alignment to show.")
+        raise unseen(model, "from which an alignment could be shown")
     examples = [
         {
             "source": np.array(sides.read(sides.source.encode(source), opening)),

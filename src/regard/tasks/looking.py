@@ -11,13 +11,20 @@ from regard.attention import Record, record
 from regard.errors import RequestError
 
 
+def unseen(model: nn.Module, why: str) -> RequestError:
+    """What is said where there is no attention to look at."""
+    if hasattr(model, "ensemble"):
+        return RequestError("Models that decide together have no attention in common; ask one of them alone.")
+    return RequestError(f"This model has no attention over its source {why}.")
+
+
 class Looking:
     """Inside, `last` tells the weights of the step just taken, heads averaged; see `layer` for which they are."""
 
     def __init__(self, model: nn.Module) -> None:
         self.places: tuple[str, ...] = getattr(model, "looks", ())
         if not self.places:
-            raise RequestError("This model has no attention over its source that could be looked at.")
+            raise unseen(model, "that could be looked at")
         self._recording: AbstractContextManager[list[Record]] = record(model, *self.places)
         self._seen: list[Record] = []
 

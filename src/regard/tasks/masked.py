@@ -171,10 +171,13 @@ class MaskedTask(Task):
         return [part.tolist() for part in costs_N.split(counted.sum(1).tolist())]
 
     def embed(self, model: Any, rows: Iterable[Row], recipe: MaskedRecipe) -> Iterator[Float[Tensor, " D"]]:
-        """The mean state of each text's pieces; of a long one, of its stretches."""
+        """The mean state of each text's pieces; of a long one, of its stretches; zeros for a text without pieces."""
         model.eval()
         encode = _Encode(self.reading, recipe.masking.longest)
         for row in rows:
+            if not len(self.reading.tokenizer.encode(row[TEXT])):
+                yield torch.zeros(int(model.encoder.width))
+                continue
             parts = encode({TEXT: [row[TEXT]]})[TEXT]
             pieces, real = rectangle(parts, self.reading.tokenizer.padding, next(model.parameters()).device)
             with torch.inference_mode():
