@@ -53,7 +53,8 @@ def check(settings: OptimizerSettings) -> None:
 def build(
     settings: OptimizerSettings, model: nn.Module, factors: Mapping[str, float] | None = None
 ) -> torch.optim.Optimizer:
-    """The optimizer over all that learns; matrices decay, norms, biases and other vectors do not.
+    """The optimizer over all that learns; what has several dimensions decays (matrices, and what a part keeps for
+    every head), norms, biases of layers and other vectors do not.
 
     `factors` of the learning rate go by the names of parameters; each group of the optimizer knows its own.
     """
