@@ -168,3 +168,15 @@ def test_several_references_stand_on_one_line_of_held_out_data_only(tmp_path: Pa
     stores = materials.stores(tmp_path / "stores", task)
     first = next(iter(materials.valid)).fields["target"].split(" | ")[0]
     assert task.sides.target.decode(stores.valid[0]["target"].tolist()) == first
+
+
+def test_a_list_is_no_text_to_learn_from(tmp_path: Path) -> None:
+    rows = [{"a": "A dog.", "b": "Ein Hund."}, {"a": ["A cat.", "It runs."], "b": "x"}, {"a": "x", "b": {"c": 1}}]
+    rows += [{"a": '["quoted"]', "b": 3}]
+    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    plan = recipe(tmp_path / "data")
+    plan["data"] |= {"root": str(tmp_path), "train": {"path": "rows.jsonl", "columns": {"source": "a", "target": "b"}}}
+    with pytest.raises(DataError, match=r'rows\.jsonl line 2: source is \["A cat\.","It runs\."\], a JSON list'):
+        list(Materials(read(plan)).texts())
+    (corpus,) = Materials(read(plan, ["data.policy=skip"])).train
+    assert [row.fields["source"] for row in corpus] == ["A dog.", '["quoted"]']

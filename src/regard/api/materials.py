@@ -15,6 +15,7 @@ from regard.data import (
     Progress,
     Row,
     Store,
+    Structure,
     comparing,
     local,
     prepare,
@@ -86,7 +87,11 @@ class Materials:
 
     def fault(self, fields: Mapping[str, str]) -> str:
         """What the task finds wrong with a row, or nothing."""
-        told: str = TASKS[self.recipe.task].fault(fields, self.recipe)
+        task = TASKS[self.recipe.task]
+        for name in task.plain:
+            if isinstance(fields.get(name), Structure):
+                return f"{name} is {fields[name][:40]}, a JSON list or object and no text"
+        told: str = task.fault(fields, self.recipe)
         return told
 
     def test(self, name: str) -> Corpus:

@@ -7,6 +7,7 @@ from regard.data.collating import Padded, collate, padded
 from regard.data.corpora import Corpus
 from regard.data.counts import Counts, LeftOut, Policy
 from regard.data.hub import local
+from regard.data.jsonlines import Structure
 from regard.data.preparing import Progress, prepare
 from regard.data.readers import READERS, read
 from regard.data.rows import Column, Fault, Row, Rows, Source
@@ -45,6 +46,7 @@ __all__ = [
     "Share",
     "Source",
     "Store",
+    "Structure",
     "Together",
     "cleaned",
     "collate",

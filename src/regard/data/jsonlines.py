@@ -33,11 +33,16 @@ class Unfit(Exception):
         self.reason = reason
 
 
+class Structure(str):
+    """The JSON of a list or an object, which is no text to learn from unless a task reads it."""
+
+
 def as_text(key: str, value: Any) -> str:
     """A JSON value as text: a string as it is, anything else as compact JSON."""
     try:
         text = value if isinstance(value, str) else compact(value)
         text.encode("utf-8")
+        text = Structure(text) if isinstance(value, list | dict) else text
     except UnicodeEncodeError:  # JSON can spell half a character ("\\ud800"), which no tokenizer takes
         raise Unfit("encoding", f"{key} holds half of a surrogate pair, which is no text.") from None
     except ValueError:

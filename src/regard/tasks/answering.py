@@ -56,6 +56,7 @@ class AnsweringTask(Task):
 
     Recipe: ClassVar = AnsweringRecipe
     fields: ClassVar = ("question", "passage", "answers")
+    plain: ClassVar = ("question", "passage")
 
     @classmethod
     def check(cls, recipe: AnsweringRecipe) -> None:

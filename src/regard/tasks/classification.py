@@ -81,6 +81,7 @@ class ClassificationTask(Task):
 
     Recipe: ClassVar = ClassificationRecipe
     fields: ClassVar = ("text", "label")
+    plain: ClassVar = ("text",)
 
     @classmethod
     def check(cls, recipe: ClassificationRecipe) -> None:

@@ -59,6 +59,7 @@ class DialogueTask(WritingTask):
 
     Recipe: ClassVar = DialogueRecipe
     fields: ClassVar = ("turns", "reply")
+    plain: ClassVar = ("reply",)
 
     @classmethod
     def known_by(cls) -> tuple[str, ...]:

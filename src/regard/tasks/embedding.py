@@ -59,6 +59,7 @@ class EmbeddingTask(Task):
 
     Recipe: ClassVar = EmbeddingRecipe
     fields: ClassVar = ("text",)
+    plain: ClassVar = ("text",)
 
     @classmethod
     def check(cls, recipe: EmbeddingRecipe) -> None:

@@ -48,6 +48,7 @@ class LanguageTask(Task):
 
     Recipe: ClassVar = LanguageRecipe
     fields: ClassVar = (TEXT,)
+    plain: ClassVar = (TEXT,)
 
     @classmethod
     def check(cls, recipe: LanguageRecipe) -> None:

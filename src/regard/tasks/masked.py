@@ -78,6 +78,7 @@ class MaskedTask(Task):
 
     Recipe: ClassVar = MaskedRecipe
     fields: ClassVar = (TEXT,)
+    plain: ClassVar = (TEXT,)
 
     @classmethod
     def check(cls, recipe: MaskedRecipe) -> None:

@@ -74,6 +74,7 @@ class SummarizationTask(WritingTask):
 
     Recipe: ClassVar = SummarizationRecipe
     fields: ClassVar = ("document", "summary")
+    plain: ClassVar = ("document", "summary")
 
     @classmethod
     def check(cls, recipe: SummarizationRecipe) -> None:

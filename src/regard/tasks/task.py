@@ -41,6 +41,8 @@ class Task(Protocol):
     fields: ClassVar[tuple[str, ...]]
     # Whether the first field and the last are texts of one kind, which could be mistaken for each other.
     two_sides: ClassVar[bool] = False
+    # The fields that are texts and nothing else: a JSON list or object there is a fault.
+    plain: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def check(cls, recipe: Any) -> None:

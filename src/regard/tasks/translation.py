@@ -56,6 +56,7 @@ class TranslationTask(Task):
 
     Recipe: ClassVar = TranslationRecipe
     fields: ClassVar = ("source", "target")
+    plain: ClassVar = ("source", "target")
     two_sides: ClassVar = True
 
     @classmethod
