@@ -3,12 +3,15 @@
 import copy
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
 from regard.errors import ConfigError, DataError
+from regard.models import Vocabulary
+from regard.models.build import build
 from regard.train import optimizers
 from regard.train.optimizers import OPTIMIZERS, OptimizerSettings
 
@@ -87,6 +90,25 @@ def test_matrices_decay_and_vectors_do_not() -> None:
     optimizer.step()
     for (name, new), old in zip(net.named_parameters(), before.parameters(), strict=True):
         assert torch.equal(new, old) == (new.dim() == 1), name
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "spared"),
+    [
+        ("recurrent", {"attention": {"score": "additive"}}, "score.bias"),
+        ("transformer", {"attention": {"heads": 2, "score": "cosine"}, "width": 16}, "score.sharpness"),
+    ],
+)
+def test_what_a_score_adds_does_not_decay_and_numbers_stay(name: str, settings: dict[str, Any], spared: str) -> None:
+    net = build(name, settings, Vocabulary(20, 20))
+    names = {parameter: known for known, parameter in net.named_parameters()}
+    plain, decaying = (optimizers.build(OptimizerSettings(name="adamw", decay=decay), net) for decay in (0.0, 0.1))
+    orders = [[names[one] for group in each.param_groups for one in group["params"]] for each in (plain, decaying)]
+    assert orders[0] == orders[1]
+    worn = {names[one] for group in decaying.param_groups if group["weight_decay"] for one in group["params"]}
+    assert any(known.endswith(spared) for known in names.values())
+    assert not any(known.endswith(spared) for known in worn)
+    assert {known for known in names.values() if "norm" not in known and known.endswith("weight")} <= worn
 
 
 def test_frozen_parameters_are_left_alone() -> None:

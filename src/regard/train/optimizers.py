@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Iterable, Mapping
+from itertools import groupby
 from typing import Any
 
 import torch
@@ -53,8 +54,7 @@ def check(settings: OptimizerSettings) -> None:
 def build(
     settings: OptimizerSettings, model: nn.Module, factors: Mapping[str, float] | None = None
 ) -> torch.optim.Optimizer:
-    """The optimizer over all that learns; what has several dimensions decays (matrices, and what a part keeps for
-    every head), norms, biases of layers and other vectors do not.
+    """The optimizer over all that learns; matrices decay, norms, biases and other vectors do not.
 
     `factors` of the learning rate go by the names of parameters; each group of the optimizer knows its own.
     """
@@ -79,24 +79,43 @@ def _groups(
     factors: Mapping[str, float],
     turned: Mapping[Tensor, int],
 ) -> list[dict[str, Any]]:
-    """Parameters of one factor and one decay together: the quickest first, matrices before vectors."""
+    """Parameters of one factor together: the quickest first, matrices before vectors, in the order of the model.
+
+    States are stored by the numbers this gives them. So what has several dimensions and does not decay stays in its
+    place, in a group between two that do.
+    """
     for name in factors.keys() - learning.keys():
         raise ConfigError(f"A rate is set for {name}, which does not learn in this model.{nearest(name, learning)}")
-    together: dict[tuple[float, bool, int], list[Tensor]] = {}
+    together: dict[tuple[float, bool, int], list[str]] = {}
     for name, parameter in learning.items():
         kind = factors.get(name, 1.0), parameter.dim() > 1, turned.get(parameter, 0)
-        together.setdefault(kind, []).append(parameter)
+        together.setdefault(kind, []).append(name)
     return [
         {
-            "params": together[factor, matrix, count],
+            "params": [learning[name] for name in names],
             "factor": factor,
             "lr": settings.rate * factor,
-            "weight_decay": settings.decay if matrix else 0.0,
+            "weight_decay": decay,
             "momentum": settings.momentum,
             "matrices": count,
         }
-        for factor, matrix, count in sorted(together, reverse=True)
+        for factor, several, count in sorted(together, reverse=True)
+        for decay, names in groupby(
+            together[factor, several, count],
+            lambda name: settings.decay if decays(name, learning[name]) else 0.0,
+        )
     ]
+
+
+def decays(name: str, parameter: Tensor) -> bool:
+    """Whether a parameter is a matrix, or one for every head; a vector or a number for every head is none.
+
+    >>> shapes = {"weight": (1, 3), "query": (4, 8, 8), "energy": (1, 16, 1), "sharpness": (4, 1, 1), "bias": (4, 1, 8)}
+    >>> [name for name, shape in shapes.items() if decays(name, torch.zeros(shape))]
+    ['weight', 'query']
+    """
+    stacked = sum(side > 1 for side in parameter.shape) > 1 and not name.endswith("bias")
+    return stacked if parameter.dim() > 2 else parameter.dim() == 2
 
 
 def apply_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
