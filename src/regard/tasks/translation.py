@@ -30,7 +30,7 @@ class CuttingSettings(Settings):
     """Training texts cut in several ways, so that a model knows words by more than one set of pieces.
 
     `dropout` of the merges are left out by chance (BPE-dropout, Provilkov et al. 2020; 0.1 there), in so many `ways`
-    for every pair; an epoch has each pair about once, whatever their number. Held-out texts are cut as ever.
+    for every pair; an epoch has each pair once, in the next of its ways. Held-out texts are cut as ever.
     """
 
     dropout: Rate = 0.0
