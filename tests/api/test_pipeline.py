@@ -3,6 +3,7 @@
 import itertools
 from pathlib import Path
 
+import jaxtyping
 import pytest
 import torch
 from hypothesis import given, settings
@@ -56,6 +57,26 @@ def test_a_long_text_loses_no_sentence(model: Pipeline) -> None:
     few = model.with_settings(f"predict.longest={len(framed)}")
     [split] = few.predict([" ".join([sentence] * 7)])
     assert split.text == " ".join([alone.text] * 7)
+
+
+@pytest.mark.parametrize("alone", ["He reads a book.", b"He reads.", {"source": "He reads a book."}])
+def test_one_input_is_not_taken_for_several(
+    model: Pipeline, alone: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Types are not looked at where users are.
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+    for run in (model.predict, model.stream, model.embed):
+        with pytest.raises(RequestError, match=r"got .*He.* alone; give a list"):
+            run(alone)
+
+
+@pytest.mark.parametrize("nothing", [None, 3, ["He", "reads"]])
+def test_an_input_that_is_neither_text_nor_fields_is_told(
+    model: Pipeline, nothing: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+    with pytest.raises(RequestError, match="An input is a text, or a mapping of fields"):
+        model.predict([nothing])
 
 
 def test_probabilities_belong_to_pieces_and_the_score_is_their_mean(model: Pipeline) -> None:

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from regard.api import Pipeline
-from regard.cli.lines import Answers, Given, Talk, one_by_one, streamed
+from regard.cli.lines import Answers, Given, Talk, one_by_one, settling, streamed, typed
 from regard.cli.lines import given as given_lines
 from regard.errors import DataError, RegardError, RequestError
 from tests.cli.toy import regard
@@ -317,3 +317,15 @@ def test_a_bad_line_costs_no_other_where_engines_are_measured(run: Path, tmp_pat
     assert "1 of 510 lines could not be answered" in result.stderr
     assert bytes_out(result).count(b"\n") == 510
     assert not bytes_out(result).split(b"\n")[20]
+
+
+def test_who_types_is_answered_by_an_engine_that_cannot_show_beams_as_they_grow(pipeline: Pipeline) -> None:
+    pytest.importorskip("ctranslate2")
+    ours = pipeline.with_settings("search.beams=3")
+    theirs, shown = ours.with_engine("ctranslate2"), []
+    line, result = typed(theirs, Given("the dog runs"), shown.append)
+    assert not line.fault
+    assert "".join(shown) == result.text == ours.predict(["the dog runs"])[0].text
+    # Who asked to see it grow is told that it cannot be.
+    line, _ = settling(theirs, Given("the dog runs"), shown.append)
+    assert "while they grow" in line.fault

@@ -91,6 +91,11 @@ def test_quantizing_tells_the_difference_and_leaves_the_model_alone(tmp_path: Pa
     found = export(ours, "ctranslate2", tmp_path / "out", "int8")
     assert found.differences.bleu is not None
     assert found.differences.inputs == len(ours.golden)
+    # Beams may have been left to our own search; what is told is the worse of theirs and greedy search.
+    greedy = ours.with_settings("search.method=greedy", "search.best=1")
+    rows = [entry["input"] for entry in ours.golden]
+    pairs = zip(greedy.predict(rows), greedy.with_engine("ctranslate2", tmp_path / "out").predict(rows), strict=True)
+    assert found.differences.others >= sum(one.text != other.text for one, other in pairs)
     assert all(torch.equal(before[name], value) for name, value in ours.model.state_dict().items())
 
 

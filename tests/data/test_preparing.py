@@ -14,6 +14,7 @@ import pytest
 
 from regard.data import Corpus, Progress, Store, building, prepare, preparing
 from regard.errors import DataError
+from regard.files import checksum
 from tests.data.encoders import FailingAt, Slowly, bytes_of, characters, corpus, encoding, sentences
 
 ROOT = Path(__file__).parents[2]
@@ -86,6 +87,20 @@ def test_a_damaged_store_is_rebuilt(tmp_path: Path, built: list[str], name: str)
     whole = bytes_of(tmp_path / "store")
     content = whole[name].replace(b'"kept": 20', b'"kept": 21') if name == "manifest.json" else whole[name][:-1]
     (tmp_path / "store" / name).write_bytes(content)
+    prepare(tmp_path / "store", given, encoding())
+    assert built == ["store", "store"]
+    assert bytes_of(tmp_path / "store") == whole
+
+
+@pytest.mark.parametrize("name", ["pieces.bin", "offsets.bin", "lengths.bin"])
+def test_a_store_that_was_altered_without_losing_a_byte_is_rebuilt(
+    tmp_path: Path, built: list[str], name: str
+) -> None:
+    given = corpus(tmp_path, sentences(20))
+    prepare(tmp_path / "store", given, encoding())
+    whole = bytes_of(tmp_path / "store")
+    middle = len(whole[name]) // 2
+    (tmp_path / "store" / name).write_bytes(whole[name][:middle] + b"\x07" * (len(whole[name]) - middle))
     prepare(tmp_path / "store", given, encoding())
     assert built == ["store", "store"]
     assert bytes_of(tmp_path / "store") == whole
@@ -334,4 +349,4 @@ def test_killed_again_and_again_the_bytes_are_the_same(tmp_path: Path, processes
             time.sleep(0.05)
         assert not any(running(helper) for helper in helpers)
     assert bytes_of(tmp_path / "store") == bytes_of(whole.folder)
-    Store.open(tmp_path / "store", verify=True)
+    Store.open(tmp_path / "store", checksum)

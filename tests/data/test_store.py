@@ -16,6 +16,7 @@ from regard.data import Encoding, Joined, Rows, Store, prepare
 from regard.data.building import Building
 from regard.data.manifest import DATA_FILES, Manifest, record
 from regard.errors import ConfigError, DataError
+from regard.files import checksum
 from tests.data.encoders import corpus, encoding, sentences
 
 
@@ -31,7 +32,7 @@ def stored(folder: Path, columns: dict[str, list[list[int]]], vocabulary: int = 
     Manifest(columns=made.columns, piece=made.piece, fingerprint="test", counts=counts, files=files, **sizes).save(
         folder
     )
-    return Store.open(folder, verify=True)
+    return Store.open(folder, checksum)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +99,7 @@ def flip(path: Path, place: int) -> None:
 def test_a_flipped_bit_is_found_when_asked(copy: Path, name: str) -> None:
     flip(copy / name, (copy / name).stat().st_size // 2)
     with pytest.raises(DataError, match=rf"{name} was altered: its checksum does not match. Prepare the data again"):
-        Store.open(copy, verify=True)
+        Store.open(copy, checksum)
 
 
 @pytest.mark.parametrize("change", [-1, 1, -(10**9)])

@@ -17,7 +17,7 @@ from regard.errors import ConfigError, RequestError
 from regard.models import Decoder
 from regard.tasks.ending import Ending
 from regard.text import Tokenizer, TokenizerSettings
-from tests.engines.toys import LANGUAGES, SEQUENCES, SIZE, made, pipeline, sources
+from tests.engines.toys import LANGUAGES, SEQUENCES, SIZE, SMALL, made, pipeline, sources
 
 pytest.importorskip("ctranslate2")
 
@@ -220,6 +220,7 @@ def test_what_is_told_of_a_sample_is_what_the_model_holds_of_it(models: dict[str
         ({"method": "sample", "min_p": 0.1}, Request(), "min_p"),
         ({"method": "sample", "top_k": 3, "top_p": 0.5}, Request(), "top_k"),
         ({"method": "sample"}, Request(seed=3), "own seed"),
+        ({"method": "sample", "seed": 3}, Request(), "search.seed = 3"),
         ({}, Request(must=(((5,),),)), "glossary"),
     ],
 )
@@ -229,6 +230,26 @@ def test_what_it_cannot_is_refused_and_the_engine_that_can_is_named(
     source, real = sources(4)
     with pytest.raises(RequestError, match=rf"ctranslate2 cannot .*{said}.*use --engine torch\.$"):
         search(models["sequence pre"][1], source, real, SearchSettings.read(settings), [request_])
+
+
+BOTH = {**SMALL, "attention": {"heads": 4, "position": "rotary"}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (BOTH, "position = sinusoidal and attention.position = rotary.*torch or onnx"),
+        ({**BOTH, "position": "learned", "attention": {"heads": 4, "position": "relative"}}, "either.*engine torch\\."),
+        ({**SMALL, "position": "relative", "attention": {"heads": 4, "score": "dot"}}, "score = dot and relative"),
+        ({**SMALL, "position": "alibi"}, "position = alibi.*Use the engine torch\\."),
+    ],
+)
+def test_models_it_would_run_otherwise_are_refused_and_an_engine_that_can_is_named(
+    settings: dict[str, Any], said: str
+) -> None:
+    for name in ("transformer", "transformer_language"):
+        with pytest.raises(ConfigError, match=said):
+            running(made(name, settings))
 
 
 def test_beams_are_not_streamed(models: dict[str, tuple[Any, Any]]) -> None:

@@ -9,7 +9,7 @@ import torch
 
 from regard.convert import onnx
 from regard.engines.onnx.running import Stepping
-from regard.errors import ConfigError
+from regard.errors import ConfigError, ModelError, RequestError
 from tests.engines.toys import LANGUAGES, RECURRENT, SEQUENCES, SMALL, made, pipeline, sources
 
 pytest.importorskip("onnxruntime")
@@ -32,7 +32,7 @@ GENERATING: dict[str, tuple[str, dict[str, Any]]] = {
 def test_steps_of_the_graphs_are_those_of_the_model(name: str, tmp_path: Path) -> None:
     model = made(*GENERATING[name])
     onnx.write(model, tmp_path)
-    graphs = Stepping(tmp_path, json.loads((tmp_path / onnx.DESCRIPTION).read_text()), model.vocabulary)
+    graphs = Stepping(tmp_path, json.loads((tmp_path / onnx.DESCRIPTION).read_text()), model)
     for lengths in ((9, 2, 5), (1,)):
         source, real = sources(*lengths)
         (ours, first), (theirs, also_first) = model.start(source, real), graphs.start(source, real)
@@ -73,6 +73,20 @@ def test_results_of_a_task_are_those_of_torch(task: str, changes: tuple[str, ...
     rows = [entry["input"] for entry in ours.golden]
     for one, other in zip(ours.predict(rows), theirs.predict(rows), strict=True):
         assert (other.text, other.status) == (one.text, one.status)
+
+
+def test_what_was_looked_at_is_not_told_so_that_coverage_is_refused() -> None:
+    theirs = pipeline("translation", "model.width=16", "search.coverage=0.2").with_engine("onnx")
+    with pytest.raises(RequestError, match=r"onnx cannot see what was looked at .*coverage = 0\.2.*--engine torch"):
+        theirs.predict(["He reads."])
+
+
+def test_a_text_past_the_positions_there_are_is_told_as_by_torch() -> None:
+    learned = 'model.position={name="learned",length=80}'
+    ours = pipeline("translation", "model.width=16", learned, "predict.longest=500")
+    for one in (ours, ours.with_engine("onnx")):
+        with pytest.raises(ModelError, match=r"Position \d+ is past the 80 that learned positions were built for"):
+            one.predict(["word " * 200])
 
 
 @pytest.mark.parametrize(

@@ -134,9 +134,18 @@ def verified(pipeline: Pipeline, written: Written, lossy: bool) -> Differences:
 
     Greedy search is compared as well: an engine that searches by beams may have asked our own search.
     """
-    for each in _steady(pipeline, written.engine):
-        found = _compared(each, written, lossy)
-    return found
+    return worst([_compared(each, written, lossy) for each in _steady(pipeline, written.engine)])
+
+
+def worst(found: Sequence[Differences]) -> Differences:
+    """What can be said of all of several comparisons."""
+    bleus = [one.bleu for one in found if one.bleu is not None]
+    return Differences(
+        found[0].inputs,
+        max(one.others for one in found),
+        max(one.largest for one in found),
+        min(bleus, default=None),
+    )
 
 
 def _compared(pipeline: Pipeline, written: Written, lossy: bool) -> Differences:

@@ -29,8 +29,6 @@ from regard.nn.small import shrink
 from regard.tasks import TASKS, Recipe, Result, Task
 
 Input = str | Mapping[str, str]
-# How far a golden output's score may be from what it was: other machines round otherwise.
-TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -122,10 +120,12 @@ class Pipeline:
 
     def stream(self, inputs: Iterable[Input]) -> Iterator[Result]:
         """Results one by one, for inputs that may not all fit in memory."""
-        yield from self.task.predict(self.running, map(self.row, inputs), self.recipe)
+        return iter(self.task.predict(self.running, map(self.row, several(inputs)), self.recipe))
 
     def row(self, given: Input) -> Mapping[str, str]:
         """An input by its fields; a line of text is taken apart as the task has it."""
+        if not isinstance(given, str | Mapping):
+            raise RequestError(f"An input is a text, or a mapping of fields to texts; got {str(given)[:40]!r}.")
         row = self.task.row(given) if isinstance(given, str) else given
         lacking = [name for name in self.task.inputs() if name not in row]
         # A conversation stands for a prompt.
@@ -136,7 +136,7 @@ class Pipeline:
 
     def embed(self, inputs: Iterable[Input]) -> Iterator[Float[Tensor, " D"]]:
         """One vector for each input, in order."""
-        yield from self.task.embed(self.running, map(self.row, inputs), self.recipe)
+        return iter(self.task.embed(self.running, map(self.row, several(inputs)), self.recipe))
 
     def settle(self, given: Input) -> Iterator[str | Result]:
         """What is settled of one result while the search goes on, and at last the result."""
@@ -244,6 +244,13 @@ class Together(nn.Module):
         self.ensemble = Ensemble(models)
         self.vocabulary = self.ensemble.vocabulary
         self.start, self.step, self.room = self.ensemble.start, self.ensemble.step, self.ensemble.room
+
+
+def several(inputs: Iterable[Input]) -> Iterable[Input]:
+    """The inputs, unless they are a single one: whoever walks that has letters, or names of fields."""
+    if isinstance(inputs, str | bytes | Mapping):
+        raise RequestError(f"Several inputs are asked for, got {str(inputs)[:40]!r} alone; give a list: [...].")
+    return inputs
 
 
 def inside(folder: Path) -> Path:

@@ -33,6 +33,15 @@ class Position(nn.Module):
     def __init__(self, width: int, heads: int = 1) -> None:
         super().__init__()
 
+    def check(self, at: At) -> None:
+        """A ModelError where one is past the last there is."""
+        if self.length is not None and farthest(at) >= self.length:
+            name = next((name for name, kind in POSITIONS.items() if kind is type(self)), type(self).__name__)
+            raise ModelError(
+                f"Position {farthest(at)} is past the {self.length} that {name} positions were built for; raise their "
+                "length, shorten the text, or choose sinusoidal, rotary, alibi, relative or bucketed."
+            )
+
     def embed(self, embedded: Float[Tensor, "B T D"], at: At) -> Float[Tensor, "B T D"]:
         """The embeddings with their positions."""
         return embedded
@@ -61,7 +70,7 @@ class Learned(Position):
         self.table = nn.Parameter(torch.empty(length, width).normal_(0.0, 0.02))
 
     def embed(self, embedded: Float[Tensor, "B T D"], at: At) -> Float[Tensor, "B T D"]:
-        _within(at, self.table.shape[0], "learned")
+        self.check(at)
         return embedded + _rows(self.table, at, embedded)
 
 
@@ -103,7 +112,7 @@ class OneHot(Position):
         self.projection = nn.Linear(length, width, bias=False)
 
     def embed(self, embedded: Float[Tensor, "B T D"], at: At) -> Float[Tensor, "B T D"]:
-        _within(at, self.projection.in_features, "one_hot")
+        self.check(at)
         return embedded + _rows(self.projection.weight.t(), at, embedded)
 
 
@@ -298,14 +307,6 @@ def _rows(table: Float[Tensor, "L D"], at: At, like: Tensor) -> Float[Tensor, "#
     if isinstance(at, range):
         return table[at.start : at.stop][None].to(like.dtype)
     return (table[at.clamp(min=0)] * (at >= 0)[..., None]).to(like.dtype)
-
-
-def _within(at: At, length: int, name: str) -> None:
-    if farthest(at) >= length:
-        raise ModelError(
-            f"Position {farthest(at)} is past the {length} that {name} positions were built for; raise their length, "
-            "shorten the text, or choose sinusoidal, rotary, alibi, relative or bucketed."
-        )
 
 
 def _silent(bias: Tensor, place: Place) -> Tensor:

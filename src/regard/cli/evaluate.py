@@ -77,7 +77,9 @@ def _fastest(pipeline: "Pipeline", folder: Path, corpus: "Corpus") -> "Pipeline"
     first = [row.fields for row in islice(corpus, LEAST)]
     if len(first) < LEAST:
         return pipeline
-    return ways(pipeline, folder, [pipeline.asked(row) for row in first[:SAMPLE]])[0].pipeline
+    found = ways(pipeline, folder, [pipeline.asked(row) for row in first[:SAMPLE]])
+    # Where nothing can, the prediction itself says why.
+    return found[0].pipeline if found else pipeline
 
 
 def _shown(name: str, corpus: "Corpus", found: "Evaluation", seconds: float, as_json: bool) -> None:

@@ -158,6 +158,17 @@ def settling(pipeline: Pipeline, line: Given, put: Callable[[str], None]) -> tup
     return line, next(pipeline.stream([""]))
 
 
+def typed(pipeline: Pipeline, line: Given, put: Callable[[str], None]) -> tuple[Given, Result]:
+    """The same for someone who did not ask to see it grow: where that cannot be, the text comes at its end."""
+    found, result = settling(pipeline, line, put)
+    if line.fault or not found.fault:
+        return found, result
+    ((found, result),) = _apart(pipeline.stream, [line])
+    if not found.fault:
+        put(one_line(result.text))
+    return found, result
+
+
 def _settled(pipeline: Pipeline, asked: Asked, put: Callable[[str], None]) -> Result:
     shown_so_far = ""
     for found in pipeline.settle(asked):

@@ -155,7 +155,7 @@ class Asking:
 
 def _answered(pipeline: "Pipeline", asking: Asking) -> int:
     """Write an output for every line; how many lines could not be answered."""
-    from regard.cli.lines import Answers, Talk, embedded, given, one_by_one, settling, streamed
+    from regard.cli.lines import Answers, Talk, embedded, given, one_by_one, settling, streamed, typed
 
     answers = Answers(asking.json_out, lambda text: say(text, "red"))
     if asking.typing:
@@ -173,9 +173,10 @@ def _answered(pipeline: "Pipeline", asking: Asking) -> int:
                 advance()
         elif (asking.stream or asking.typing) and not asking.json_out:
             talk = Talk(pipeline) if asking.typing else None
+            show = settling if asking.stream else typed
             for asked in lines:
                 asked = talk.asked(asked) if talk else asked
-                asked, result = settling(pipeline, asked, lambda text: _at_once(put, text))
+                asked, result = show(pipeline, asked, lambda text: _at_once(put, text))
                 answers.line(asked, result)
                 _at_once(put, "\n")
                 advance()

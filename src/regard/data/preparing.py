@@ -55,10 +55,10 @@ def prepare(
     summing = Checksums(work / "inputs.json")
     task = _Preparation(folder, work, rows, encoding, processes, progress, chunk, summing)
     identity = task.identity()
-    store = _reusable(folder, identity)
+    store = _reusable(folder, identity, summing)
     if store is None:
         with _failures_named(folder), _held(work, folder):
-            store = _reusable(folder, identity) or task.run(identity)
+            store = _reusable(folder, identity, summing) or task.run(identity)
     summing.save()
     return store
 
@@ -85,7 +85,7 @@ class _Preparation:
             _discard(old)
         building = self.work / "building"
         # A kill between the last byte and the final name leaves a store that is done.
-        if not _is_finished(building, identity):
+        if not _is_finished(building, identity, self.summing):
             self._build(building, identity)
         _publish(building, self.folder, self.work)
         return Store.open(self.folder)
@@ -140,20 +140,20 @@ def _chunks(rows: Iterator[Row], size: int) -> Iterator[Texts]:
         yield {name: [fields[name] for fields in block] for name in block[0]}
 
 
-def _reusable(folder: Path, identity: str) -> Store | None:
-    """The store in a folder if it is the one wanted; a folder that is no store of ours is not touched."""
+def _reusable(folder: Path, identity: str, summing: Checksums) -> Store | None:
+    """The store in a folder if it is the one wanted, to the byte; a folder that is no store of ours is not touched."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return None
     try:
-        store = Store.open(folder)
+        store = Store.open(folder, summing)
     except Unusable:
         return None
     return store if store.manifest.fingerprint == identity else None
 
 
-def _is_finished(folder: Path, identity: str) -> bool:
+def _is_finished(folder: Path, identity: str, summing: Checksums) -> bool:
     with suppress(DataError):
-        return Store.open(folder).manifest.fingerprint == identity
+        return Store.open(folder, summing).manifest.fingerprint == identity
     return False
 
 

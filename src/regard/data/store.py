@@ -23,7 +23,7 @@ from jaxtyping import Int, UInt, UInt32
 from regard.data.counts import Counts
 from regard.data.manifest import DATA_FILES, LENGTHS, OFFSETS, PIECES, Manifest, Unusable
 from regard.errors import ConfigError
-from regard.files import FilePath, checksum, shown
+from regard.files import FilePath, shown
 
 
 class Store:
@@ -39,12 +39,12 @@ class Store:
         self.lengths: UInt32[np.ndarray, "N C"] = _mapped(folder / LENGTHS, "<u4").reshape(-1, len(self.columns))
 
     @classmethod
-    def open(cls, folder: FilePath, verify: bool = False) -> "Store":
-        """The store in a folder; its sizes are checked, and on request every byte against its checksum."""
+    def open(cls, folder: FilePath, summing: Callable[[FilePath], str] | None = None) -> "Store":
+        """The store in a folder; its sizes are checked, and every byte where someone sums the files up."""
         folder = Path(folder)
         manifest = Manifest.load(folder)
         for name in DATA_FILES:
-            _check_file(folder / name, manifest, verify)
+            _check_file(folder / name, manifest, summing)
         store = cls(folder, manifest)
         if int(store._offsets[0]) != 0 or int(store._offsets[-1]) != manifest.pieces:
             raise Unusable(f"{shown(folder / OFFSETS)} is damaged. Prepare the data again.")
@@ -149,7 +149,7 @@ def _mapped(path: Path, kind: str) -> np.ndarray:
         return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), kind)
 
 
-def _check_file(path: Path, manifest: Manifest, verify: bool) -> None:
+def _check_file(path: Path, manifest: Manifest, summing: Callable[[FilePath], str] | None) -> None:
     recorded = manifest.files[path.name]
     try:
         size = path.stat().st_size
@@ -157,5 +157,5 @@ def _check_file(path: Path, manifest: Manifest, verify: bool) -> None:
         raise Unusable(f"Cannot read {shown(path)}: {error.strerror}. Prepare the data again.") from None
     if size != recorded.bytes:
         raise Unusable(f"{shown(path)} has {size:,} bytes, expected {recorded.bytes:,}. Prepare the data again.")
-    if verify and checksum(path) != recorded.sha256:
+    if summing is not None and summing(path) != recorded.sha256:
         raise Unusable(f"{shown(path)} was altered: its checksum does not match. Prepare the data again.")

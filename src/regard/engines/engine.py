@@ -36,6 +36,15 @@ def beside(module: nn.Module, **attributes: Any) -> Any:
     return made
 
 
+def refuse_looking(name: str, recipe: Any) -> None:
+    """A RequestError for a search that goes by what the model looks at, which this engine does not show."""
+    coverage = getattr(getattr(recipe, "search", None), "coverage", 0)
+    if coverage:
+        raise RequestError(
+            f"The engine {name} cannot see what was looked at (search.coverage = {coverage}); use --engine torch."
+        )
+
+
 def refuse_stepwise(name: str, recipe: Any) -> None:
     """A RequestError for predictions that ask a model step by step, past any engine."""
     if getattr(recipe.predict, "simultaneous", None) is not None:

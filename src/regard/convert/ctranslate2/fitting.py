@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 from regard.attention import HeadsSettings
 from regard.config import Part
+from regard.convert.onnx import expresses
 from regard.errors import ConfigError
 from regard.models import LanguageSettings, StackSettings, TransformerSettings
+from regard.models.transformer import placed_inside, placed_outside
 
 # Part, the names it may have, and what CTranslate2 has instead.
 PLAIN: tuple[tuple[str, tuple[str, ...], str], ...] = (
@@ -20,7 +22,8 @@ POSITIONS = ("none", "learned", "one_hot", "sinusoidal", "rotary", "relative")
 def check(settings: StackSettings) -> None:
     """A ConfigError that names the first setting CTranslate2 has no word for."""
     for setting, why in (*_stack(settings), *_decoder(settings)):
-        raise ConfigError(f"CTranslate2 cannot run a model with {setting}: {why}. Use the engine torch or onnx.")
+        others = "torch or onnx" if expresses(settings) else "torch"
+        raise ConfigError(f"CTranslate2 cannot run a model with {setting}: {why}. Use the engine {others}.")
 
 
 def _stack(settings: StackSettings) -> Iterator[tuple[str, str]]:
@@ -31,6 +34,11 @@ def _stack(settings: StackSettings) -> Iterator[tuple[str, str]]:
     ):
         both = f"position = {settings.position} and attention.position = {settings.attention.position}"
         yield both, f"it knows {', '.join(POSITIONS)}"
+    elif placed_outside(settings).name != "none" and settings.attention.position.name != "none":
+        both = f"position = {settings.position} and attention.position = {settings.attention.position}"
+        yield both, "its positions are either added to the embeddings or inside attention"
+    elif placed_inside(settings).attention.position.name == "relative" and settings.attention.score.name == "dot":
+        yield "attention.score = dot and relative positions", "it scales what these add as it scales its products"
     if settings.place == "deepnorm":
         yield "place = deepnorm", "its residuals are plain sums"
     if settings.norm.name not in ("layer", "rms"):

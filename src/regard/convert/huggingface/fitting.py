@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from torch import nn
 
 from regard.models import LanguageSettings, MaskedLanguage, StackSettings, Tagger, TransformerSettings
-from regard.models.transformer import placed_inside
+from regard.models.transformer import placed_inside, placed_outside
 
 EPSILON = {"layer": 1e-5, "rms": 1e-6}
 
@@ -68,6 +68,8 @@ def one_sided(settings: LanguageSettings, name: str) -> Iterator[Fault]:
         yield f"attention.groups = {settings.attention.groups}", "each of gpt2's heads has its own keys"
     if name == "llama" and placed_inside(settings).attention.position.options.get("share", 1.0) != 1.0:
         yield "a share of each head turned", "llama turns all of it"
+    if name == "llama" and placed_outside(settings).name != "none":
+        yield f"position = {settings.position}", "llama adds no positions to its embeddings"
     if name == "llama" and settings.attention.score.name != "scaled_dot":
         yield f"attention.score = {settings.attention.score}", "llama scales its products"
 

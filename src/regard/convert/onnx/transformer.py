@@ -27,6 +27,11 @@ def check(settings: StackSettings) -> None:
         raise ConfigError(f"There is no ONNX graph for a model with {setting}: {why}. Use the engine torch.")
 
 
+def expresses(settings: StackSettings) -> bool:
+    """Whether there is a graph for a model with these settings."""
+    return not any(True for _ in _faults(settings))
+
+
 def _faults(settings: StackSettings) -> Iterator[tuple[str, str]]:
     heads = [("attention", settings.attention)]
     if isinstance(settings, TransformerSettings):

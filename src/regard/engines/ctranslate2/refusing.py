@@ -27,6 +27,8 @@ def _settings(settings: SearchSettings) -> Iterator[str]:
         yield f"weigh lengths by search.length = {settings.length} (it can by none and average)"
     if settings.method != "sample":
         return
+    if settings.seed:
+        yield f"draw by a seed (search.seed = {settings.seed})"
     if settings.min_p:
         yield f"sample by search.min_p = {settings.min_p}"
     if settings.top_k is not None and settings.top_p < 1:

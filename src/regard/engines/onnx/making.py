@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.convert import onnx
-from regard.engines.engine import Engine, beside, refuse_stepwise
+from regard.engines.engine import Engine, beside, refuse_looking, refuse_stepwise
 from regard.engines.onnx.running import Encoding, Stepping
 from regard.tasks import Task
 
@@ -27,6 +27,11 @@ def _engine(model: Any, folder: Path) -> Engine:
     if described["kind"] == "encoder":
         run = Encoding(folder / "encoder.onnx", model.encoder)
         return Engine(NAME, beside(model, encoder=beside(model.encoder, forward=run)))
-    steps = Stepping(folder, described, model.vocabulary)
+    steps = Stepping(folder, described, model)
     made = beside(model, start=steps.start, step=steps.step)
-    return Engine(NAME, made, lambda recipe: refuse_stepwise(NAME, recipe))
+    return Engine(NAME, made, _check)
+
+
+def _check(recipe: Any) -> None:
+    refuse_stepwise(NAME, recipe)
+    refuse_looking(NAME, recipe)

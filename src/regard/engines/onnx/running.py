@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.attention import At
 from regard.convert.onnx import runtime
-from regard.models import Start, State, Vocabulary
+from regard.models import Start, State
 from regard.models.protocols import first_pieces, repeated
 
 
@@ -47,6 +47,8 @@ class Encoding:
     ) -> Float[Tensor, "B T D"]:
         if at is not None:
             return self.encoder(pieces, real, segments, beside, at)
+        # A graph does not look.
+        self.encoder.embedding.position.check(range(pieces.shape[1]))
         given = {
             "pieces": pieces,
             "real": torch.ones_like(pieces, dtype=torch.bool) if real is None else real,
@@ -59,8 +61,9 @@ class Encoding:
 class Stepping:
     """A decoder's two graphs as start and step; what is kept between steps are the graphs' own tensors."""
 
-    def __init__(self, folder: Path, described: Mapping[str, Any], vocabulary: Vocabulary) -> None:
-        self.vocabulary, self.prompted = vocabulary, described["kind"] == "language"
+    def __init__(self, folder: Path, described: Mapping[str, Any], model: Any) -> None:
+        self.vocabulary, self.prompted = model.vocabulary, described["kind"] == "language"
+        self.position = (model if self.prompted else model.encoder).embedding.position
         self.shared, self.own = list(described["shared"]), list(described["own"])
         self._start, self._step = Graph(folder / "start.onnx"), Graph(folder / "step.onnx")
 
@@ -77,6 +80,7 @@ class Stepping:
         return Start(self._begun(source[:, :size], before[:, :size]), first)
 
     def _begun(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"]) -> State:
+        self.position.check(range(source.shape[1]))
         found = self._start({"source": source, "real": real})
         count = len(self.shared)
         return State(tuple(found[:count]), tuple(found[count:]))
