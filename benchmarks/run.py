@@ -3,18 +3,23 @@
 python benchmarks/run.py [--data data] [--runs runs] [--peers] [NAME...]
 
 DATA holds the corpora under the names the recipes give them, RUNS what the recipes trained (`regard train
-recipes/multi30k-en-de.toml --out runs/en-de`). With --peers, other toolkits are installed in `.peers`, each in an
-environment of its own, and measured beside ours; that takes gigabytes and the better part of an hour.
+recipes/multi30k-en-de.toml --out runs/en-de`; README.md has the commands for the others). With --peers, other toolkits
+are installed in `.peers`, each in an environment of its own, and measured beside ours; that takes gigabytes and hours.
 """
 
 import argparse
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from machine import processor
+
 FOLDER = Path(__file__).parent
-MODEL, TEST = "{runs}/en-de", "{data}/multi30k/test_2016_flickr.en"
+MODEL, BASE = "{runs}/en-de", "{runs}/en-de-base"
+TEST, RIGHT = "{data}/multi30k/test_2016_flickr.en", "{data}/multi30k/test_2016_flickr.de"
+PACKAGES = ("torch", "ctranslate2", "transformers", "onnxruntime")
 
 # A script with its words; paths in braces have to be there.
 BENCHMARKS: dict[str, tuple[str, ...]] = {
@@ -29,10 +34,11 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
     "taps": (),
     "scale": (),
     "preparing": (),
-    "length": ("--bundle", MODEL, "--sources", TEST),
+    "length": ("--bundle", MODEL, "--sources", TEST, "--images", "docs/pictures"),
     "cost": (MODEL, "--recipe", "recipes/multi30k-en-de.toml", "--root", "{data}"),
     "training": ("--data", "{data}/multi30k"),
-    "engines": (MODEL, TEST, "200"),
+    "engines": (MODEL, TEST, "150", "--file", RIGHT),
+    "engines base": (BASE, TEST, "32", "--limit", "20"),
     "company": (MODEL, TEST),
     "serving": (MODEL, TEST, "300"),
     "explaining": (MODEL, TEST),
@@ -49,7 +55,8 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
 PEERS: dict[str, tuple[str, ...]] = {
     "peers/environments": (),
     "peers/training": ("--data", "{data}/multi30k"),
-    "peers/decoding": (MODEL, TEST, "200", "--references", "{data}/multi30k/test_2016_flickr.de"),
+    "peers/decoding": (MODEL, TEST, "200", "--references", RIGHT),
+    "generation peers": ("{data}/smollm2", "--gguf", "{data}/smollm2.gguf", "--peers", ".peers/generation/bin/python"),
 }
 
 
@@ -67,8 +74,17 @@ def run(name: str, words: tuple[str, ...], places: dict[str, str]) -> bool:
     if lacking := list(missing(words, places)):
         print(f"Not run: there is no {', no '.join(lacking)}.", flush=True)
         return True
-    command = [sys.executable, str(FOLDER / f"{name}.py"), *(word.format(**places) for word in words)]
+    # A script may be run in several ways, each named by a word after its own name.
+    command = [sys.executable, str(FOLDER / f"{name.split()[0]}.py"), *(word.format(**places) for word in words)]
     return subprocess.run(command, check=False).returncode == 0
+
+
+def versions() -> Iterator[str]:
+    for name in PACKAGES:
+        try:
+            yield f"{name} {version(name)}"
+        except PackageNotFoundError:
+            yield f"no {name}"
 
 
 def main() -> None:
@@ -82,6 +98,7 @@ def main() -> None:
     for name in asked.names:
         if name not in known:
             parser.error(f"no benchmark {name!r}; there are {', '.join(known)}")
+    print(f"{processor()}; {', '.join(versions())}", flush=True)
     names = asked.names or [*BENCHMARKS, *(PEERS if asked.peers else ())]
     places = {"data": asked.data, "runs": asked.runs}
     failed = [name for name in names if not run(name, known[name], places)]

@@ -32,6 +32,8 @@ PEERS: dict[str, list[list[str]]] = {
     "joey": [["joeynmt==2.3.0", "importlib_metadata", "safetensors"]],
     "x_transformers": [["x-transformers==2.31.10", "safetensors", "numpy"]],
     "marian": [["pymarian==1.12.42"]],
+    # What goes on with a text: llama.cpp, and ONNX Runtime GenAI with what it makes its models with.
+    "generation": [["xllamacpp==2026.10.11549", "onnxruntime-genai==0.18.0"], ["transformers", "onnx", "onnx-ir"]],
 }
 WITHOUT_TORCH = {"marian"}
 

@@ -74,9 +74,10 @@ def test_a_bundle_keeps_every_promise_that_needs_no_training_and_own_parts_their
 ) -> None:
     state = torch.get_rng_state()
     found = check(run, None, QUICK)
-    promised = [name for name, promise in PROMISES.items() if promise.model]
+    promised = [name for name, promise in PROMISES.items() if promise.model] + ["resume"]
     assert [finding.name for finding in found[: len(promised)]] == promised
     assert len(found) > len(promised)
+    assert [finding.level for finding in found[: len(promised)]] == ["ok"] * len(promised)
     assert all(finding.name.startswith(own_metric) for finding in found[len(promised) :])
     assert all(finding.kept for finding in found), found
     assert torch.equal(torch.get_rng_state(), state)
@@ -109,9 +110,20 @@ def test_an_unknown_promise_is_answered_with_the_nearest(run: Path) -> None:
         check(run, "lookin")
 
 
-def test_resuming_cannot_be_proven_on_a_bundle(run: Path) -> None:
-    with pytest.raises(ConfigError, match="name a recipe"):
-        check(run, "resume")
+def test_resuming_is_proven_on_a_bundle_by_the_recipe_it_has_kept(run: Path) -> None:
+    (found,) = check(run, "resume")
+    assert found.level == "ok"
+    assert "bit for bit" in found.text
+
+
+def test_what_cannot_be_proven_without_the_data_is_noted_and_no_failure(run: Path, tmp_path: Path) -> None:
+    elsewhere = f"data.root={tmp_path / 'nowhere'}"
+    found = {finding.name: finding for finding in check(run, None, (*QUICK, elsewhere))}
+    assert [name for name, finding in found.items() if finding.level == "note"] == ["resume"]
+    assert "nowhere" in found["resume"].text
+    # Who asks for that alone is told that it failed.
+    with pytest.raises(ConfigError, match=r"resume: .*not proven.*nowhere"):
+        check(run, "resume", [elsewhere])
 
 
 def test_a_bundle_whose_golden_outputs_are_not_its_own_is_found_out(given: Subject, tmp_path: Path) -> None:

@@ -41,6 +41,14 @@ def test_a_second_demo_replaces_the_first(tmp_path: Path) -> None:
     assert load(tmp_path / "en-de" / "run")
 
 
+def test_the_command_changes_settings_of_the_demo(tmp_path: Path) -> None:
+    words = [word for change in (*QUICK, "train.updates=2", "device=cpu") for word in ("--set", change)]
+    call = [sys.executable, "-m", "regard", "demo", "--task", "tagging", "--out", str(tmp_path), *words]
+    done = subprocess.run(call, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert load(tmp_path / "tagging" / "run").recipe.train.updates == 2
+
+
 def test_an_unknown_pair_offers_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="Did you mean 'en-de'"):
         demo.run(tmp_path, seed=0, pair="en-dr")

@@ -60,14 +60,30 @@ def check(target: Path, promise: str | None = None, changes: Iterable[str] = ())
 
 
 def _on_bundle(target: Path, asked: dict[str, Promise], changes: tuple[str, ...], folder: Path) -> list[Finding]:
-    needing = [name for name, each in asked.items() if each.model is None]
-    if needing == list(asked):
-        raise ConfigError(f"{needing[0]} is proven by training; name a recipe instead of the bundle {target}.")
+    needing = {name: each for name, each in asked.items() if each.model is None}
+    found = [_by_training(target, name, each, changes, folder) for name, each in needing.items()]
+    if needing == asked:
+        for each in found:
+            if each.level == "note":
+                raise ConfigError(f"{each.name}: {each.text}")
+        return found
     try:
         model = subject(inside(target), changes, folder)
     except ConfigError as error:
         raise ConfigError(hint(str(error))) from None
-    return _on_model(model, asked)
+    return [*_on_model(model, asked), *found]
+
+
+def _by_training(target: Path, name: str, promise: Promise, changes: tuple[str, ...], folder: Path) -> Finding:
+    """A promise that is proven by training, with the recipe a bundle has kept; a note where that cannot be."""
+    assert promise.recipe is not None
+    try:
+        recipe = shortened(recipes.read(inside(target), changes), folder)
+        return Finding("ok", name, f"{promise.sentence}: {promise.recipe(recipe, folder)}")
+    except Broken as error:
+        return _broken(name, promise, error)
+    except RegardError as error:
+        return Finding("note", name, f"{promise.sentence}: not proven, for it takes training. {error}")
 
 
 def _on_recipe(target: Path, asked: dict[str, Promise], changes: tuple[str, ...], folder: Path) -> list[Finding]:
@@ -88,7 +104,11 @@ def _judged(name: str, promise: Promise, proof: Callable[[], str]) -> Finding:
     try:
         return Finding("ok", name, f"{promise.sentence}: {proof()}")
     except (Broken, RegardError) as error:
-        return Finding("error", name, f"{promise.sentence}: it does not hold. {error}")
+        return _broken(name, promise, error)
+
+
+def _broken(name: str, promise: Promise, error: Exception) -> Finding:
+    return Finding("error", name, f"{promise.sentence}: it does not hold. {error}")
 
 
 def _own() -> list[Finding]:

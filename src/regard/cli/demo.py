@@ -5,8 +5,11 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.options import Changes
+
 
 def demo(
+    changes: Changes,
     out: Annotated[Path, typer.Option(file_okay=False, help="Folder for what the demo makes.")] = Path("regard-demo"),
     task: Annotated[
         str,
@@ -24,7 +27,8 @@ def demo(
       regard demo
       regard demo --pair en-zh --out /tmp/demo
       regard demo --task tagging
+      regard demo --set device=cpu
     """
     from regard.demo import run
 
-    run(out, seed, task, pair)
+    run(out, seed, task, pair, tuple(changes))
