@@ -60,9 +60,7 @@ def test_a_long_text_loses_no_sentence(model: Pipeline) -> None:
 
 
 @pytest.mark.parametrize("alone", ["He reads a book.", b"He reads.", {"source": "He reads a book."}])
-def test_one_input_is_not_taken_for_several(
-    model: Pipeline, alone: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_input_is_not_taken_for_several(model: Pipeline, alone: object, monkeypatch: pytest.MonkeyPatch) -> None:
     # Types are not looked at where users are.
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
     for run in (model.predict, model.stream, model.embed):

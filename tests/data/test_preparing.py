@@ -93,9 +93,7 @@ def test_a_damaged_store_is_rebuilt(tmp_path: Path, built: list[str], name: str)
 
 
 @pytest.mark.parametrize("name", ["pieces.bin", "offsets.bin", "lengths.bin"])
-def test_a_store_that_was_altered_without_losing_a_byte_is_rebuilt(
-    tmp_path: Path, built: list[str], name: str
-) -> None:
+def test_a_store_that_was_altered_without_losing_a_byte_is_rebuilt(tmp_path: Path, built: list[str], name: str) -> None:
     given = corpus(tmp_path, sentences(20))
     prepare(tmp_path / "store", given, encoding())
     whole = bytes_of(tmp_path / "store")
