@@ -357,6 +357,56 @@ def test_an_export_tells_transformers_how_it_is_searched(tmp_path: Path) -> None
     assert from_huggingface(tmp_path / "out").recipe.search == made.recipe.search
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ("search.best=2", "search.beams=3", "search.stop=sure", "search.length.alpha=0.5", "search.longest_extra=6"),
+        ("search.no_repeat=0", "search.length.name=none", "search.longest_extra=500"),
+        ("search.method=sample", "search.best=2", "search.top_k=7"),
+    ],
+)
+def test_search_comes_back_from_an_export_as_it_was(changes: tuple[str, ...], tmp_path: Path) -> None:
+    made = from_huggingface(sequence("marian", tmp_path / "marian")[0], "summarization")
+    made = made.with_settings("search.longest_factor=0", *changes)
+    assert export(made, "huggingface", tmp_path / "out").notes == ()
+    assert from_huggingface(tmp_path / "out", "summarization").recipe.search == made.recipe.search
+
+
+@pytest.mark.parametrize(
+    ("changes", "told", "written"),
+    [
+        (("search.length.name=wu",), "search.length = wu", {"length_penalty": 0.6}),
+        (("search.coverage=0.2",), "search.coverage = 0.2", {"num_beams": 2}),
+        (("search.method=diverse",), "search.method = diverse", {"num_beams": 2}),
+        (("search.method=sample", "search.seed=7"), "search.seed = 7", {"do_sample": True}),
+        (("search.longest_factor=1.5",), "search.longest_factor = 1.5", {"max_length": 1024}),
+        # Greedy search compares no outputs.
+        (("search.method=greedy", "search.length.name=wu", "search.coverage=0.2"), None, {"num_beams": 1}),
+    ],
+)
+def test_an_export_tells_what_transformers_cannot_search_by(
+    changes: tuple[str, ...], told: str | None, written: dict[str, object], tmp_path: Path
+) -> None:
+    made = from_huggingface(sequence("marian", tmp_path / "marian")[0])
+    made = made.with_settings("search.beams=2", "search.longest_factor=0", *changes)
+    notes = export(made, "huggingface", tmp_path / "out").notes
+    assert [note.split(":")[0] for note in notes] == ([] if told is None else [told])
+    found = json.loads((tmp_path / "out" / "generation_config.json").read_text("utf-8"))
+    assert found.items() >= written.items()
+
+
+def test_what_a_decoder_may_write_comes_back_from_an_export(tmp_path: Path) -> None:
+    config = transformers.GPT2Config(
+        vocab_size=len(WORDS), n_embd=16, n_layer=1, n_head=2, n_positions=24, bos_token_id=2, eos_token_id=3
+    )
+    transformers.GPT2LMHeadModel(config).save_pretrained(tmp_path / "gpt2")
+    write_tokenizer(tmp_path / "gpt2")
+    made = from_huggingface(tmp_path / "gpt2").with_settings("predict.pieces=6")
+    assert export(made, "huggingface", tmp_path / "out").notes == ()
+    assert transformers.GenerationConfig.from_pretrained(tmp_path / "out").max_new_tokens == 6
+    assert from_huggingface(tmp_path / "out").recipe.predict == made.recipe.predict
+
+
 def test_an_imported_decoder_goes_on_as_transformers_does(tmp_path: Path) -> None:
     torch.manual_seed(4)
     config = transformers.GPT2Config(

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from regard.api.pipeline import Pipeline
 from regard.convert import huggingface
-from regard.convert.huggingface import exporting, tokenizing
+from regard.convert.huggingface import exporting, generating, tokenizing
 from regard.convert.huggingface.choosing import Choice, Known
 from regard.engines.engine import beside
 from regard.errors import DataError
@@ -32,8 +32,8 @@ TARGET = "target"
 POOLING = {"mean": "pooling_mode_mean_tokens", "first": "pooling_mode_cls_token", "maximum": "pooling_mode_max_tokens"}
 
 
-def write_huggingface(pipeline: Pipeline, folder: Path) -> tuple[Choice, nn.Module]:
-    """All files of a model, and the model as our importer reads it again."""
+def write_huggingface(pipeline: Pipeline, folder: Path) -> tuple[Choice, nn.Module, tuple[str, ...]]:
+    """All files of a model, the model as our importer reads it again, and what the files cannot say of its search."""
     task: Any = pipeline.task
     recipe: Any = pipeline.recipe
     source, target = (task.sides.source, task.sides.target) if hasattr(task, "sides") else (task.reading.tokenizer,) * 2
@@ -43,10 +43,10 @@ def write_huggingface(pipeline: Pipeline, folder: Path) -> tuple[Choice, nn.Modu
     if target is not source:
         (folder / TARGET).mkdir()
         _write_tokenizer(target, folder / TARGET, longest, pipeline)
-    _write_generation(pipeline, chosen, folder)
+    notes = _write_generation(pipeline, chosen, folder)
     if isinstance(pipeline.model, Embedder):
         _write_pooling(pipeline.model, folder)
-    return chosen, _again(pipeline.model, huggingface.read(folder))
+    return chosen, _again(pipeline.model, huggingface.read(folder)), notes
 
 
 def _write_tokenizer(tokenizer: Tokenizing, folder: Path, longest: int, pipeline: Pipeline) -> None:
@@ -62,28 +62,27 @@ def _write_tokenizer(tokenizer: Tokenizing, folder: Path, longest: int, pipeline
             )
 
 
-def _write_generation(pipeline: Pipeline, chosen: Choice, folder: Path) -> None:
-    """How Transformers' own search comes nearest to ours."""
+def _write_generation(pipeline: Pipeline, chosen: Choice, folder: Path) -> tuple[str, ...]:
+    """How Transformers' own search comes nearest to ours; what it cannot do, in sentences."""
     search = getattr(pipeline.recipe, "search", None)
     # An encoder alone writes nothing, whatever its recipe says of search.
     if search is None or "bos_token_id" not in chosen.config:
-        return
+        return ()
     special = {name: chosen.config[name] for name in ("bos_token_id", "eos_token_id", "pad_token_id")}
     start = chosen.config.get("decoder_start_token_id")
-    told = {**special, **({} if start is None else {"decoder_start_token_id": start})}
-    # Unless told, Transformers ends a text after 20 pieces and samples from the 50 likeliest.
-    told |= {"max_length": chosen.config.get("max_position_embeddings") or chosen.config["n_positions"]}
-    if search.method == "beam":
-        told |= {"num_beams": search.beams, "length_penalty": float(getattr(search.penalty, "alpha", 0.0))}
-        told |= {"early_stopping": True if search.stop == "first" else "never"}
-    if search.method == "greedy":
-        told |= {"num_beams": 1, "do_sample": False}
-    if search.method == "sample":
-        told |= {"do_sample": True, "temperature": search.temperature, "top_p": search.top_p}
-        told |= {"top_k": search.top_k or 0, **({"min_p": search.min_p} if search.min_p else {})}
-    if search.no_repeat:
-        told |= {"no_repeat_ngram_size": search.no_repeat}
-    (folder / "generation_config.json").write_text(json.dumps(told, indent=2) + "\n", "utf-8")
+    named = {**special, **({} if start is None else {"decoder_start_token_id": start})}
+    positions = chosen.config.get("max_position_embeddings") or chosen.config["n_positions"]
+    told = generating.written(search, _most(pipeline), positions)
+    (folder / generating.FILE).write_text(json.dumps({**named, **told.values}, indent=2) + "\n", "utf-8")
+    return told.notes
+
+
+def _most(pipeline: Pipeline) -> int | None:
+    """The most new pieces of an output, the end counted; None where that depends on the source."""
+    recipe: Any = pipeline.recipe
+    if hasattr(recipe.predict, "pieces"):
+        return int(recipe.predict.pieces)
+    return None if recipe.search.longest_factor else int(recipe.search.longest_extra)
 
 
 def _write_pooling(model: Embedder, folder: Path) -> None:

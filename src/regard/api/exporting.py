@@ -117,9 +117,9 @@ def to_onnx(pipeline: Pipeline, folder: Path, quantize: str) -> Written:
 
 def to_huggingface(pipeline: Pipeline, folder: Path, quantize: str) -> Written:
     """config.json, safetensors and tokenizer, as stock classes of Transformers read them."""
-    chosen, again = write_huggingface(pipeline, folder)
+    chosen, again, unsaid = write_huggingface(pipeline, folder)
     notes = agreeing(pipeline, chosen, folder, [result for _, result in _outputs(pipeline)])
-    return Written(chosen.kind, Engine("huggingface", again), tuple(notes))
+    return Written(chosen.kind, Engine("huggingface", again), (*notes, *unsaid))
 
 
 TARGETS: dict[str, Callable[[Pipeline, Path, str], Written]] = {

@@ -57,6 +57,7 @@ def from_huggingface(folder: Path, task: str = "") -> Pipeline:
     if chosen not in ENCODER:
         meant = generating.meant(folder, settings["predict"].get("longest"))
         settings["search"] = _search(meant.search, chosen)
+        settings["predict"] |= {"pieces": meant.pieces} if chosen in DECODER and meant.pieces else {}
         facts |= {"left_of_search": list(meant.left)} if meant.left else {}
     tokenizers = {"tokenizer.json": read_tokenizer(folder)}
     if isinstance(found.vocabulary, Vocabulary):
