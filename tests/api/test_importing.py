@@ -277,6 +277,76 @@ def test_an_imported_model_that_finds_hidden_pieces_finds_those_of_transformers(
         assert fill.probability == pytest.approx(chances[fill.piece], abs=1e-5)
 
 
+TAGS = ("I-LOC", "O", "B-PER", "I-PER", "B-LOC")
+
+
+def headed(kind: str, folder: Path, **told: object) -> tuple[Path, transformers.PreTrainedModel]:
+    """A toy encoder with a head in a folder, and the model itself."""
+    torch.manual_seed(2)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    config = transformers.BertConfig(vocab_size=len(WORDS), max_position_embeddings=24, **sizes, **told)
+    made = getattr(transformers, kind)(config).eval()
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.add_(0.5 * torch.randn_like(parameter))
+    made.save_pretrained(folder)
+    write_tokenizer(folder)
+    return folder, made
+
+
+def test_an_imported_tagger_gives_the_tags_transformers_gives_in_whatever_order(tmp_path: Path) -> None:
+    folder, theirs = headed("BertForTokenClassification", tmp_path / "bert", id2label=dict(enumerate(TAGS)))
+    ours = from_huggingface(folder)
+    assert (ours.recipe.task, ours.task.labels, ours.facts["left"]) == ("tagging", ("LOC", "PER"), [])
+    words = ["the", "dog", "runs", "a", "cat"]
+    with torch.inference_mode():
+        logits = theirs(torch.tensor([[2, *map(WORDS.index, words), 3]])).logits[0, 1:-1]
+    task = ours.task.tagging(ours.model, ours.recipe)
+    (found,) = task.decided(task.taking.works([{"text": " ".join(words)}]))
+    assert [ours.task.tags[number] for number in found.tags] == [TAGS[number] for number in logits.argmax(-1).tolist()]
+    assert found.probabilities == pytest.approx(logits.softmax(-1).amax(-1).tolist(), abs=1e-5)
+
+
+def test_an_imported_reader_finds_the_answers_transformers_finds(tmp_path: Path) -> None:
+    folder, theirs = headed("BertForQuestionAnswering", tmp_path / "bert")
+    ours = from_huggingface(folder).with_settings("predict.no_answer=never", "predict.longest_answer=1")
+    assert (ours.recipe.task, ours.facts["left"]) == ("answering", [])
+    (found,) = ours.predict([{"question": "cat runs", "passage": "the dog runs a"}])
+    pieces = [2, 11, 7, 3, 9, 6, 7, 5, 3]
+    with torch.inference_mode():
+        logits = theirs(torch.tensor([pieces]), token_type_ids=torch.tensor([[0] * 4 + [1] * 5]))
+    scores = (logits.start_logits + logits.end_logits)[0]
+    assert found.text == ["the", "dog", "runs", "a"][int(scores[4:8].argmax())]
+    assert found.score == pytest.approx(float(scores[4:8].max() - scores[0]), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "told", "left"),
+    [
+        ("BertForSequenceClassification", {}, ["bert.pooler.dense.bias", "classifier.weight"]),
+        ("BertForTokenClassification", {"id2label": {0: "NOUN", 1: "VERB"}}, ["classifier.bias", "classifier.weight"]),
+    ],
+)
+def test_what_an_import_leaves_out_is_said(kind: str, told: dict[str, object], left: list[str], tmp_path: Path) -> None:
+    folder, _ = headed(kind, tmp_path / "bert", **told)
+    result = command("import", "huggingface", folder, "--out", tmp_path / "bundle")
+    assert "task embedding" in result.output
+    assert all(name in result.output for name in left)
+    assert set(left) <= set(from_huggingface(folder).facts["left"])
+
+
+def test_tags_that_are_none_are_refused_where_they_are_asked_for(tmp_path: Path) -> None:
+    folder, _ = headed("BertForTokenClassification", tmp_path / "bert", id2label={0: "NOUN", 1: "VERB"})
+    with pytest.raises(ConfigError, match="id2label = NOUN, VERB: tags are O and"):
+        from_huggingface(folder, "tagging")
+
+
+def test_a_head_is_left_where_vectors_are_asked_for(tmp_path: Path) -> None:
+    folder, _ = headed("BertForQuestionAnswering", tmp_path / "bert")
+    made = from_huggingface(folder, "embedding")
+    assert (made.recipe.task, made.facts["left"]) == ("embedding", ["qa_outputs.bias", "qa_outputs.weight"])
+
+
 def test_an_encoder_without_a_head_finds_no_hidden_pieces(bert: Path) -> None:
     with pytest.raises(ConfigError, match=r"Unknown task for this model 'masked'\. Known: embedding"):
         from_huggingface(bert, "masked")

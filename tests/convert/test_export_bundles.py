@@ -21,7 +21,7 @@ from tests.engines.toys import BRIEF, SEQUENCES, SIZE, made, pipeline
 
 pytest.importorskip("ctranslate2")
 pytest.importorskip("onnxruntime")
-pytest.importorskip("transformers")
+transformers = pytest.importorskip("transformers")
 
 SMALL = {
     "translation": ("model.width=16",),
@@ -83,6 +83,34 @@ def test_an_export_for_transformers_comes_back_with_its_two_tokenizers(tmp_path:
     again = from_huggingface(tmp_path / "out").with_settings(*BRIEF)
     rows = [entry["input"] for entry in ours.golden]
     assert [one.text for one in again.predict(rows)] == [one.text for one in ours.predict(rows)]
+
+
+ENCODER = ("model.name=transformer", "model.width=16", "model.layers=1", "model.attention.heads=2")
+NORMED = (*ENCODER, "model.embedding.norm=true")
+HEADS = {
+    "tagging": (*NORMED, "head.crf=false", "head.characters=false", "head.looks=false", "head.dropout=0.3"),
+    "answering": (*NORMED, "head={name='spans'}", "model.embedding.segments=2"),
+    "dialogue": ("model.width=16",),
+}
+
+
+@pytest.mark.parametrize(
+    ("task", "changes"),
+    [*HEADS.items(), ("tagging", (*HEADS["tagging"], "tags.learn=bioes", "model.position={name='learned',length=40}"))],
+)
+def test_an_export_for_transformers_comes_back_to_its_task(task: str, changes: tuple[str, ...], tmp_path: Path) -> None:
+    ours = pipeline(task, *changes)
+    export(ours, "huggingface", tmp_path / "out")
+    again = from_huggingface(tmp_path / "out", "dialogue" if task == "dialogue" else "")
+    assert again.recipe.task == task
+    assert again.facts["left"] == []
+    rows = [entry["input"] for entry in ours.golden]
+    for one, other in zip(ours.predict(rows), again.predict(rows), strict=True):
+        assert farthest(one.plain(), other.plain()) < 1e-3
+    if task == "tagging":
+        told = transformers.AutoConfig.from_pretrained(tmp_path / "out")
+        assert tuple(told.id2label.values()) == ours.task.tags == again.task.tags
+        assert again.recipe.head == ours.recipe.head
 
 
 def test_quantizing_tells_the_difference_and_leaves_the_model_alone(tmp_path: Path) -> None:

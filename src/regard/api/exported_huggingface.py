@@ -23,6 +23,7 @@ from regard.errors import DataError
 from regard.models.embedder import Embedder
 from regard.nn import native
 from regard.tasks import Result
+from regard.tasks.tagging import TaggingTask
 from regard.text import Tokenizing
 
 # Positions that are written down where they are computed; texts are rarely longer, and recipes can say so.
@@ -38,7 +39,8 @@ def write_huggingface(pipeline: Pipeline, folder: Path) -> tuple[Choice, nn.Modu
     recipe: Any = pipeline.recipe
     source, target = (task.sides.source, task.sides.target) if hasattr(task, "sides") else (task.reading.tokenizer,) * 2
     longest = max(POSITIONS, getattr(recipe.predict, "longest", None) or 0)
-    chosen = exporting.write(pipeline.model, Known(target.padding, target.begin, target.end, longest), folder)
+    known = Known(target.padding, target.begin, target.end, longest, task.tags if isinstance(task, TaggingTask) else ())
+    chosen = exporting.write(pipeline.model, known, folder)
     _write_tokenizer(source, folder, longest, pipeline)
     if target is not source:
         (folder / TARGET).mkdir()

@@ -14,15 +14,17 @@ from regard.convert.huggingface import Imported, generating
 from regard.convert.huggingface.folder import config, table
 from regard.errors import ConfigError, DataError, RegardError, unknown
 from regard.files import shown
-from regard.models import Vocabulary
+from regard.models import MaskedPiece, Spans, Tags, Vocabulary
 from regard.nn.parameters import fill, named
-from regard.tasks import TASKS
-from regard.text import ForeignTokenizer, read_template, read_tokenizer, recognized
+from regard.tasks import TASKS, tagging
+from regard.tasks.tag_schemes import Recognized, recognized
+from regard.text import ForeignTokenizer, read_template, read_tokenizer
+from regard.text import recognized as recognized_chat
 
-# What each architecture is here, and the first of the tasks it can go on with.
-ENCODER = ("embedding", "masked")
+# What each architecture is here, and the tasks it can go on with, the usual one first.
+ENCODER = ("embedding",)
 DECODER = ("language",)
-SEQUENCE = ("translation", "summarization")
+SEQUENCE = ("translation", "summarization", "dialogue")
 KINDS = {
     "bert": ("transformer", ENCODER),
     "gpt2": ("transformer_language", DECODER),
@@ -33,6 +35,9 @@ KINDS = {
     "pegasus": ("transformer", SEQUENCE),
     "blenderbot": ("transformer", SEQUENCE),
 }
+# What an encoder with a head is there for.
+HEADS: dict[type[nn.Module], str] = {MaskedPiece: "masked", Tags: "tagging", Spans: "answering"}
+READING = (*ENCODER, *HEADS.values())
 # How sentence-transformers sums up a text, and what may stand around that.
 POOLING = {
     "pooling_mode_mean_tokens": "mean",
@@ -46,15 +51,13 @@ def from_huggingface(folder: Path, task: str = "") -> Pipeline:
     """The model in a folder of config.json, safetensors and tokenizer.json, ready to be saved as a bundle."""
     found = huggingface.read(folder)
     name, tasks = KINDS[found.architecture]
-    chosen = _task(task, ("masked",) if found.head is not None else tasks[:1] if tasks == ENCODER else tasks)
+    tags = recognized(found.labels) if isinstance(found.head, Tags) else None
+    chosen = _task(task, found, tasks, tags)
     settings = {"model": {"name": name, **found.settings.plain()}, "predict": _predict(found, chosen, folder)}
-    if chosen == "embedding":
-        settings["head"] = _pooling(folder)
-    if chosen == "masked":
-        layers = found.settings
-        settings["head"] = {"activation": layers.feedforward.activation, "epsilon": layers.embedding.epsilon}
-    facts: dict[str, Any] = {"from": "huggingface", "architecture": found.architecture, "left": list(found.left)}
-    if chosen not in ENCODER:
+    settings |= _above(found, chosen, folder, tags)
+    left = [*found.left, *(found.above if chosen in ENCODER else ())]
+    facts: dict[str, Any] = {"from": "huggingface", "architecture": found.architecture, "left": sorted(left)}
+    if chosen not in READING:
         meant = generating.meant(folder, settings["predict"].get("longest"))
         settings["search"] = _search(meant.search, chosen)
         settings["predict"] |= {"pieces": meant.pieces} if chosen in DECODER and meant.pieces else {}
@@ -63,7 +66,9 @@ def from_huggingface(folder: Path, task: str = "") -> Pipeline:
     if isinstance(found.vocabulary, Vocabulary):
         begin, end = found.vocabulary.begin, found.vocabulary.end
         tokenizers = {name: one.beginning(begin, end) for name, one in _sides(folder, tokenizers).items()}
-    return _pipeline(chosen, settings, tokenizers, _parameters(found, chosen), facts)
+    files = {name: tokenizer.to_json() for name, tokenizer in tokenizers.items()}
+    files |= {tagging.FILE: json.dumps(tags.labels, ensure_ascii=False)} if chosen == "tagging" and tags else {}
+    return _pipeline(chosen, settings, files, _parameters(found, chosen, tags), facts)
 
 
 def from_gguf(path: Path) -> Pipeline:
@@ -72,7 +77,7 @@ def from_gguf(path: Path) -> Pipeline:
     predict = {**_chat(found.template, found.tokenizer), **({"longest": found.length} if found.length else {})}
     settings = {"model": {"name": "transformer_language", **found.settings.plain()}, "predict": predict}
     facts = {"from": "gguf", "architecture": found.architecture}
-    return _pipeline("language", settings, {"tokenizer.json": found.tokenizer}, named(found.model), facts)
+    return _pipeline("language", settings, {"tokenizer.json": found.tokenizer.to_json()}, named(found.model), facts)
 
 
 def _sides(folder: Path, joint: dict[str, ForeignTokenizer]) -> dict[str, ForeignTokenizer]:
@@ -86,30 +91,56 @@ def _sides(folder: Path, joint: dict[str, ForeignTokenizer]) -> dict[str, Foreig
 def _pipeline(
     task: str,
     settings: Mapping[str, Any],
-    tokenizers: Mapping[str, ForeignTokenizer],
+    files: Mapping[str, str],
     parameters: Mapping[str, Tensor],
     facts: Mapping[str, Any],
 ) -> Pipeline:
     recipe = recipes.read({"task": task, "data": {}, **settings})
-    made = TASKS[task].load(recipe, {name: tokenizer.to_json() for name, tokenizer in tokenizers.items()})
+    made = TASKS[task].load(recipe, files)
     model: nn.Module = made.model().eval()
     fill(model, parameters, "The imported model")
     count = sum(parameter.numel() for parameter in model.parameters())
     return Pipeline(recipe, made, model, {**facts, "parameters": count}, {})
 
 
-def _task(asked: str, possible: tuple[str, ...]) -> str:
+def _task(asked: str, found: Imported, usual: tuple[str, ...], tags: Recognized | None) -> str:
+    """The task asked for, or that of the head there is, or the usual one of such a model."""
+    own = "" if found.head is None else HEADS[type(found.head)]
+    if own == "tagging" and tags is None:
+        if asked == own:
+            raise ConfigError(
+                f"config.json: id2label = {', '.join(found.labels)[:80]}: tags are O and of every type B- and I-, or "
+                "B-, I-, E- and S-; name them so, or leave them out with --task embedding."
+            )
+        own = ""
+    possible = (own, *usual) if own else usual
     if asked and asked not in possible:
         raise ConfigError(unknown("task for this model", asked, possible))
     return asked or possible[0]
 
 
-def _parameters(found: Imported, task: str) -> dict[str, Tensor]:
-    """The parameters under the names the task's model has: an encoder stands under `encoder`."""
+def _above(found: Imported, task: str, folder: Path, tags: Recognized | None) -> dict[str, Any]:
+    """The settings of what stands on an encoder."""
+    if task == "embedding":
+        return {"head": _pooling(folder)}
+    if task == "masked":
+        layers = found.settings
+        return {"head": {"activation": layers.feedforward.activation, "epsilon": layers.embedding.epsilon}}
+    if task == "tagging" and tags is not None:
+        told = config(folder).get("classifier_dropout")
+        head = {"crf": False, "dropout": found.settings.dropout if told is None else told}
+        return {"head": head, "tags": {"learn": tags.scheme}}
+    return {}
+
+
+def _parameters(found: Imported, task: str, tags: Recognized | None) -> dict[str, Tensor]:
+    """The parameters under the names the task's model has: an encoder stands under `encoder`, tags in our order."""
     own = named(found.model)
-    if task not in ENCODER:
+    if task not in READING:
         return own
-    head = {} if found.head is None else named(found.head)
+    head = {} if found.head is None or task in ENCODER else named(found.head)
+    if task == "tagging" and tags is not None:
+        head = {name: tensor[list(tags.places)] for name, tensor in head.items()}
     tied = {id(tensor): name for name, tensor in own.items()}
     above = {f"head.{name}": tensor for name, tensor in head.items() if id(tensor) not in tied}
     shared = {tensor.data_ptr() for tensor in own.values()}
@@ -119,7 +150,9 @@ def _parameters(found: Imported, task: str) -> dict[str, Tensor]:
 
 
 def _predict(found: Imported, task: str, folder: Path) -> dict[str, Any]:
-    """How far the model can read, and how it is talked to."""
+    """How far the model can read, and how it is talked to; windows of a passage are those a reader is taught by."""
+    if task == "answering":
+        return {}
     position = found.settings.position
     told = config(folder).get("max_position_embeddings")
     longest = position.options.get("length") if position.name == "learned" else told
@@ -138,7 +171,7 @@ def _chat(template: str | None, tokenizer: ForeignTokenizer) -> dict[str, Any]:
     """The known chat a template is, and whether prompts begin with a piece of their own."""
     begin = {"begin": bool(tokenizer.opening)}
     try:
-        known = recognized(template) if template else None
+        known = recognized_chat(template) if template else None
     # A template nobody knows is never run; the model can still go on with texts, and a known chat be named.
     except RegardError:
         known = None

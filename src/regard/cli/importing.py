@@ -16,6 +16,9 @@ importing = typer.Typer(
     no_args_is_help=True, help="Make a bundle of a model from elsewhere; nothing of its code is run."
 )
 
+# So many names are told, the rest counted.
+NAMED = 8
+
 Out = Annotated[Path, typer.Option("--out", metavar="BUNDLE", help="Where the bundle goes.", show_default=False)]
 
 
@@ -29,13 +32,18 @@ def huggingface(
     ],
     out: Out,
     task: Annotated[
-        str, typer.Option(help="What it goes on with, where there is a choice: translation or summarization.")
+        str,
+        typer.Option(
+            help="What it goes on with, where there is a choice: an encoder-decoder with translation, summarization or "
+            "dialogue, an encoder with its head's task or with embedding."
+        ),
     ] = "",
 ) -> None:
     """BERT-type encoders, GPT-2- and Llama-type decoders, Marian, BART and mBART.
 
-    An encoder becomes a bundle that gives vectors; name it as model.start in a
-    recipe of any task that reads.
+    An encoder becomes a bundle that gives vectors; with the head it has for that,
+    one that fills in hidden pieces, tags entities or answers questions. Name it
+    as model.start in a recipe of any task that reads.
 
     \b
     Examples:
@@ -73,6 +81,9 @@ def _saved(made: "Pipeline", out: Path) -> None:
         raise ConfigError(f"{out} is there already; name another with --out.")
     made.save(out)
     say(f"{made.facts['architecture']}, {made.facts['parameters']:,} parameters, task {made.recipe.task}: {out}")
+    if left := made.facts.get("left"):
+        more = f" and {len(left) - NAMED} more" if len(left) > NAMED else ""
+        say(f"Left out, as a model of this task has no place for them: {', '.join(left[:NAMED])}{more}.")
     if left := made.facts.get("left_of_search"):
         say(f"Its search is meant to have {', '.join(left)}; nothing here does that, so it was left out.")
     say(f"Next: echo text | regard predict {out}", "dim")

@@ -136,6 +136,29 @@ def inventory(labels: Sequence[str], scheme: Scheme) -> tuple[str, ...]:
     return (OUTSIDE, *(f"{letter}-{label}" for label in labels for letter in PREFIXES[scheme]))
 
 
+class Recognized(NamedTuple):
+    """The scheme that the tags of a model are all of, their types, and the number there of every tag there is here."""
+
+    scheme: Literal["iob2", "bioes"]
+    labels: tuple[str, ...]
+    places: tuple[int, ...]
+
+
+def recognized(tags: Sequence[str]) -> Recognized | None:
+    """What these tags are, in whatever order; nothing where they are not all of IOB2 or BIOES for some types.
+
+    >>> recognized(["I-PER", "O", "B-PER"])
+    Recognized(scheme='iob2', labels=('PER',), places=(1, 2, 0))
+    """
+    named = [letter if letter == OUTSIDE else f"{letter}-{label}" for letter, label in map(split, tags)]
+    labels = tuple(dict.fromkeys(label for _, label in map(split, tags) if label))
+    for scheme in ("iob2", "bioes"):
+        wanted = inventory(labels, scheme)
+        if labels and sorted(named) == sorted(wanted):
+            return Recognized(scheme, labels, tuple(map(named.index, wanted)))
+    return None
+
+
 def moves(tags: Sequence[str], scheme: Scheme) -> Moves:
     """Which tag may follow which, begin a text and end one."""
     between = torch.tensor([[follows(scheme, before, after) for after in tags] for before in tags])

@@ -65,6 +65,8 @@ class Config(Settings, ABC):
 
     model_config = ConfigDict(extra="ignore", validate_default=True)
 
+    # Transformers' own classes for the model.
+    architectures: list[str] | None = None
     vocab_size: PositiveInt
     eos_token_id: Piece = None
     tie_word_embeddings: bool = True
@@ -78,6 +80,10 @@ class Config(Settings, ABC):
     @abstractmethod
     def vocabulary(self) -> Vocabulary | int:
         """How many pieces there are, and for what generates also which ones begin and end a text."""
+
+    def labels(self) -> tuple[str, ...]:
+        """What the classes of a head are called, by their numbers."""
+        return ()
 
     def piece(self, name: str, size: int) -> int:
         """The special piece of that name, which there has to be."""
@@ -110,10 +116,18 @@ class Left:
 
 @dataclass(frozen=True)
 class Head:
-    """What stands on a model where a file has parameters whose names begin like this."""
+    """What stands on a model where a file has parameters whose names begin like this, and Transformers' class of it."""
 
     prefix: str
+    kind: str
     build: Callable[[Any, Any], nn.Module]
+    # Whether other classes have parameters of these names, for another head: config.json has to name this one then.
+    named: bool = False
+
+    def stands(self, config: Config, tensors: Mapping[str, Tensor]) -> bool:
+        """Whether these are parameters of a model with this head."""
+        told = not self.named or self.kind in (config.architectures or ())
+        return told and any(name.startswith(self.prefix) for name in tensors)
 
 
 @dataclass(frozen=True)
@@ -129,7 +143,7 @@ class Architecture:
     left: tuple[Left, ...] = ()
     # Its name, if one may be missing; it is zero then.
     zero: str | None = None
-    head: Head | None = None
+    heads: tuple[Head, ...] = ()
 
     def named(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The tensors under the names they have today and below a head, whatever they were saved as."""
@@ -142,6 +156,12 @@ class Architecture:
 
     def rule(self, theirs: str) -> Rule | None:
         return next((rule for rule in self.rules if rule.into(theirs)), None)
+
+    def places(self, theirs: str, ours: Mapping[str, Tensor]) -> list[str]:
+        """Our names for one of theirs; none where the model has no such parameters."""
+        rule = self.rule(theirs)
+        found = [] if rule is None else rule.into(theirs)
+        return found if ours.keys() >= set(found) else []
 
     def leaves(self, theirs: str) -> Left | None:
         return next((left for left in self.left if stars(left.theirs, theirs) is not None), None)

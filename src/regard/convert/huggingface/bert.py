@@ -1,6 +1,6 @@
 """BERT: an encoder, with the head it was pretrained with where a file holds one   (Devlin et al. 2019)."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import PositiveFloat, PositiveInt
 
@@ -16,7 +16,8 @@ from regard.convert.huggingface.architecture import (
     only,
 )
 from regard.convert.huggingface.rules import rule
-from regard.models import MaskedPiece, StackSettings, TransformerEncoder
+from regard.errors import ConfigError
+from regard.models import MaskedPiece, Spans, StackSettings, Tags, TransformerEncoder
 
 
 class BertConfig(Config):
@@ -32,6 +33,8 @@ class BertConfig(Config):
     attention_probs_dropout_prob: Rate = 0.1
     max_position_embeddings: PositiveInt = 512
     type_vocab_size: PositiveInt = 2
+    id2label: dict[int, Any] | None = None
+    classifier_dropout: Rate | None = None
     layer_norm_eps: PositiveFloat = 1e-12
     position_embedding_type: Annotated[str, only("absolute")] = "absolute"
     tie_word_embeddings: Always = True
@@ -61,10 +64,28 @@ class BertConfig(Config):
     def vocabulary(self) -> int:
         return self.vocab_size
 
+    def labels(self) -> tuple[str, ...]:
+        """As told, or as Transformers calls the two there are where nothing is told."""
+        told = {0: "LABEL_0", 1: "LABEL_1"} if self.id2label is None else self.id2label
+        if sorted(told) != list(range(len(told))):
+            raise ConfigError(f"config.json: id2label names the classes {sorted(told)}; number them from 0.")
+        return tuple(str(told[number]) for number in range(len(told)))
+
 
 def masked_piece(config: BertConfig, encoder: TransformerEncoder) -> MaskedPiece:
     """The head that guesses hidden pieces."""
     return MaskedPiece(config.hidden_size, encoder.embedding, config.hidden_act, config.layer_norm_eps)
+
+
+def tags(config: BertConfig, encoder: TransformerEncoder) -> Tags:
+    """The head that gives every piece a tag, each by itself."""
+    told = config.classifier_dropout
+    return Tags(config.hidden_size, len(config.labels()), dropout=config.hidden_dropout_prob if told is None else told)
+
+
+def spans(config: BertConfig, encoder: TransformerEncoder) -> Spans:
+    """The head that says where an answer starts and ends."""
+    return Spans(config.hidden_size)
 
 
 RULES = (
@@ -84,9 +105,11 @@ RULES = (
     rule("cls.predictions.transform.LayerNorm.*", "head.norm.*"),
     rule("cls.predictions.bias", "head.readout.bias"),
     rule("cls.predictions.decoder.*", "head.readout.*"),
+    rule("classifier.*", "head.classify.*"),
+    rule("qa_outputs.*", "head.classify.*"),
 )
 
-# The heads for pairs of sentences, for tags and for answers, and a buffer that Transformers itself computes anew.
+# The layer above the first state, heads that are not read, and a buffer that Transformers itself computes anew.
 LEFT = (
     Left("bert.pooler.dense.*"),
     Left("cls.seq_relationship.*"),
@@ -95,4 +118,11 @@ LEFT = (
     Left("bert.embeddings.position_ids"),
 )
 
-BERT = Architecture(BertConfig, TransformerEncoder, "bert.", RULES, LEFT, head=Head("cls.predictions.", masked_piece))
+HEADS = (
+    Head("cls.predictions.", "BertForMaskedLM", masked_piece),
+    # Classes of whole texts and of pairs are told by parameters of the same name.
+    Head("classifier.", "BertForTokenClassification", tags, named=True),
+    Head("qa_outputs.", "BertForQuestionAnswering", spans),
+)
+
+BERT = Architecture(BertConfig, TransformerEncoder, "bert.", RULES, LEFT, heads=HEADS)

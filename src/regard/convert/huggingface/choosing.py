@@ -1,6 +1,6 @@
 """Which of Hugging Face's architectures a model of ours is, and the config.json that says so; or why it is none."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from torch import nn
@@ -42,6 +42,12 @@ CLASSES = {
     "gpt2": "GPT2LMHeadModel",
     "llama": "LlamaForCausalLM",
 }
+READERS: dict[type[nn.Module], str] = {
+    MaskedLanguage: "BertForMaskedLM",
+    Tagger: "BertForTokenClassification",
+    SpanReader: "BertForQuestionAnswering",
+    Embedder: "BertModel",
+}
 
 
 @dataclass(frozen=True)
@@ -59,18 +65,18 @@ class Choice:
     table: int = 0
     # Vectors are multiplied by this, where the architecture itself does not.
     factor: float = 1.0
-    # Our names of the head's parameters by theirs.
-    head: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Known:
-    """What a config.json tells beside the network: the special pieces, and how many positions there are to be."""
+    """What a config.json tells beside the network: the special pieces, how many positions there are to be, and what
+    the classes of a head are called."""
 
     padding: int
     begin: int
     end: int
     positions: int
+    labels: tuple[str, ...] = ()
 
 
 def choice(model: nn.Module, known: Known) -> Choice:
@@ -210,7 +216,7 @@ def _encoder(model: nn.Module, reader: TransformerEncoder, known: Known) -> Choi
     settings = reader.settings
     for setting, why in (*common(settings), *bert(settings, model)):
         raise _refused(setting, why)
-    kind, head = _head(model)
+    kind = _head(model)
     learned = settings.position.name == "learned"
     length = settings.position.options.get("length", 512) if learned else known.positions
     config: dict[str, Any] = {
@@ -229,23 +235,22 @@ def _encoder(model: nn.Module, reader: TransformerEncoder, known: Known) -> Choi
         "pad_token_id": known.padding,
     }
     if isinstance(model, Tagger):
-        config["id2label"] = {str(number): f"LABEL_{number}" for number in range(model.head.classify.out_features)}
+        labels = known.labels or tuple(f"LABEL_{number}" for number in range(model.head.classify.out_features))
+        config["id2label"] = {str(number): label for number, label in enumerate(labels)}
+        config["label2id"] = {label: number for number, label in enumerate(labels)}
+        config["classifier_dropout"] = model.settings.dropout
     factor = settings.width**0.5 if settings.embedding.scale else 1.0
-    return Choice("bert", kind, _named("bert", kind, config), table=0 if learned else length, factor=factor, head=head)
+    return Choice("bert", kind, _named("bert", kind, config), table=0 if learned else length, factor=factor)
 
 
-def _head(model: nn.Module) -> tuple[str, dict[str, str]]:
-    """Transformers' class with that head, and our parameters for it where no rule knows them."""
-    linear = {"weight": "weight", "bias": "bias"}
-    if isinstance(model, MaskedLanguage):
-        return "BertForMaskedLM", {}
-    if isinstance(model, Tagger):
-        return "BertForTokenClassification", {f"classifier.{one}": f"head.classify.{one}" for one in linear}
-    if isinstance(model, SpanReader):
-        return "BertForQuestionAnswering", {f"qa_outputs.{one}": f"head.classify.{one}" for one in linear}
-    if isinstance(model, Embedder):
-        return "BertModel", {}
-    raise _refused(f"a {type(model).__name__}", "BERT's classifier reads its first state through a layer of its own")
+def _head(model: nn.Module) -> str:
+    """Transformers' class with that head."""
+    found = next((kind for ours, kind in READERS.items() if isinstance(model, ours)), None)
+    if found is None:
+        raise _refused(
+            f"a {type(model).__name__}", "BERT's classifier reads its first state through a layer of its own"
+        )
+    return found
 
 
 def _named(name: str, kind: str, config: dict[str, Any]) -> dict[str, Any]:

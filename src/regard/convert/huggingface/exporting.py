@@ -39,9 +39,10 @@ def tensors(chosen: Choice, ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
             names = [] if steps is None else [filled(pattern, steps) for pattern in rule.ours]
             if steps is not None and all(name in wanted for name in names):
                 found[filled(rule.theirs, steps)] = rule.form.to_theirs([_given(given, name) for name in names])
-    heads = {theirs: ours[name] for theirs, name in chosen.head.items()}
     _nothing_lost(ours, wanted, chosen)
-    return _once(found, chosen) | heads
+    # Heads of one form have the same names here.
+    others = tuple(head.prefix for head in architecture.heads if head.kind != chosen.kind)
+    return {name: tensor for name, tensor in _once(found, chosen).items() if not name.startswith(others)}
 
 
 def _wanted(architecture: Architecture, chosen: Choice) -> dict[str, torch.Size]:
@@ -49,12 +50,11 @@ def _wanted(architecture: Architecture, chosen: Choice) -> dict[str, torch.Size]
     config: Any = architecture.config.read(chosen.config, files.CONFIG)
     with torch.device("meta"):
         model = architecture.model(config.settings(), config.vocabulary())
-        head = (
-            architecture.head.build(config, model) if architecture.head and chosen.kind == "BertForMaskedLM" else None
-        )
+        heads = [head.build(config, model) for head in architecture.heads if head.kind == chosen.kind]
     named = dict(model.named_parameters(remove_duplicate=False))
-    above = {} if head is None else dict(head.named_parameters(remove_duplicate=False))
-    return {name: tensor.shape for name, tensor in (named | {f"head.{one}": got for one, got in above.items()}).items()}
+    for head in heads:
+        named |= {f"head.{name}": tensor for name, tensor in head.named_parameters(remove_duplicate=False)}
+    return {name: tensor.shape for name, tensor in named.items()}
 
 
 def _may_be_zero(name: str, ours: Mapping[str, Tensor]) -> bool:
@@ -70,7 +70,7 @@ def _given(ours: Mapping[str, Tensor], name: str) -> Tensor:
 
 
 def _nothing_lost(ours: Mapping[str, Tensor], wanted: Mapping[str, torch.Size], chosen: Choice) -> None:
-    left = sorted(set(ours) - set(wanted) - set(chosen.head.values()))
+    left = sorted(set(ours) - set(wanted))
     if left:
         raise ModelError(
             f"The parameter {left[0]!r} has no place in {chosen.kind}; keep the bundle, or export to onnx."

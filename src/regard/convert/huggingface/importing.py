@@ -31,7 +31,8 @@ ARCHITECTURES: dict[str, Architecture] = {
 
 @dataclass(frozen=True)
 class Imported:
-    """A model read from elsewhere, ready to predict; `left` names the tensors that have no place in it."""
+    """A model read from elsewhere, ready to predict; `left` names the tensors that have no place in it, `above` those
+    of its head, `labels` the classes of that."""
 
     architecture: str
     settings: StackSettings
@@ -39,6 +40,8 @@ class Imported:
     model: nn.Module
     head: nn.Module | None
     left: tuple[str, ...]
+    above: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
 
 
 def settings(config: Mapping[str, Any]) -> StackSettings:
@@ -59,11 +62,21 @@ def read(folder: Path) -> Imported:
     # Shapes are compared on a model without memory: what config.json claims may be larger than the machine.
     with torch.device("meta"):
         skeleton = _Built.of(architecture, config, tensors)
-    found = parameters(architecture, tensors, skeleton.parameters())
+    ours = skeleton.parameters()
+    found = parameters(architecture, tensors, ours)
     built = _Built.of(architecture, config, tensors)
     built.fill(found)
-    left = tuple(sorted(name for name in tensors if architecture.leaves(name)))
-    return Imported(values["model_type"], config.settings(), config.vocabulary(), built.model, built.head, left)
+    places = {name: architecture.places(name, ours) for name in sorted(tensors)}
+    return Imported(
+        values["model_type"],
+        config.settings(),
+        config.vocabulary(),
+        built.model,
+        built.head,
+        left=tuple(name for name, there in places.items() if not there),
+        above=tuple(name for name, there in places.items() if there and there[0].startswith("head.")),
+        labels=() if built.head is None else config.labels(),
+    )
 
 
 def parameters(
@@ -92,10 +105,9 @@ class _Built(NamedTuple):
     @classmethod
     def of(cls, architecture: Architecture, config: Config, tensors: Mapping[str, Tensor]) -> "_Built":
         """The model, and the head above it if there are parameters for one; as after training."""
-        model, head = architecture.model(config.settings(), config.vocabulary()).eval(), architecture.head
-        if head is None or not any(name.startswith(head.prefix) for name in tensors):
-            return cls(model, None)
-        return cls(model, head.build(config, model).eval())
+        model = architecture.model(config.settings(), config.vocabulary()).eval()
+        head = next((one for one in architecture.heads if one.stands(config, tensors)), None)
+        return cls(model, None if head is None else head.build(config, model).eval())
 
     def parameters(self) -> dict[str, nn.Parameter]:
         named = dict(self.model.named_parameters(remove_duplicate=False))
@@ -120,10 +132,10 @@ def _described(config: Mapping[str, Any]) -> tuple[Architecture, Config]:
 
 def _placed(architecture: Architecture, name: str, tensor: Tensor, ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """One of their tensors as one or several of ours; none for what may be left behind."""
-    left, rule = architecture.leaves(name), architecture.rule(name)
-    if left is not None and left.harmless(tensor):
+    places, rule, left = architecture.places(name, ours), architecture.rule(name), architecture.leaves(name)
+    if not places and left is not None and left.harmless(tensor):
         return {}
-    if rule is None or not ours.keys() >= set(places := rule.into(name)):
+    if rule is None or not places:
         raise ModelError(f"{name!r} has no place in the model that config.json describes; correct one of the two.")
     _check(name, tensor, rule.form.to_theirs([ours[place] for place in places]))
     return dict(zip(places, rule.form.to_ours(tensor), strict=True))
