@@ -87,6 +87,19 @@ def test_probabilities_belong_to_pieces_and_the_score_is_their_mean(model: Pipel
     assert told["score"] == pytest.approx(sum(map(log, told["probabilities"])) / counted, abs=1e-5)
 
 
+def test_probabilities_of_a_split_text_belong_to_its_pieces(model: Pipeline) -> None:
+    sentences = ["He reads a red book.", "Peter bought a gray scarf."]
+    room = max(len(model.task.sides.read(model.task.sides.source.encode(one))) for one in sentences)
+    ending = model.with_settings("search.no_repeat=1", "search.longest_extra=60")
+    first, last = ending.predict(sentences)
+    assert first.status == last.status == ("complete",)
+    [split] = ending.with_settings(f"predict.longest={room}").predict([" ".join(sentences)])
+    assert split.status == ("split", "complete")
+    assert split.pieces == first.pieces + last.pieces
+    expected = first.probabilities[: len(first.pieces)] + last.probabilities
+    assert split.probabilities == pytest.approx(expected, abs=1e-4)
+
+
 def test_the_n_best_come_best_first(model: Pipeline) -> None:
     [result] = model.with_settings("search.best=3").predict(["He reads a book."])
     scores = [one["score"] for one in result.plain()["alternatives"]]

@@ -193,6 +193,8 @@ def test_a_long_document_is_read_as_asked_and_says_so(model: Pipeline, rows: lis
     assert results["tail"].status[0] == "tail"
     assert results["window"].text == f"{first['summary']} {last['summary']}"
     assert results["window"].status[0] == "windows"
+    # Every piece has its probability, and the end of the last part has one.
+    assert len(results["window"].probabilities) == len(results["window"].pieces) + 1
     assert (results["refuse"].text, results["refuse"].status) == ("", ("refused",))
 
 

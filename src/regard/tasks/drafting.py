@@ -9,7 +9,7 @@ from pydantic import PositiveInt
 
 from regard.decode import Hypothesis, Progressing, Request
 from regard.errors import RequestError
-from regard.tasks.generating import PREFIX, PREFIX_PIECES, Generating, begun, mean_score, written
+from regard.tasks.generating import PREFIX, PREFIX_PIECES, Generating, begun, chances, mean_score, written
 from regard.tasks.grouping import GroupSettings, blocks
 from regard.tasks.lines import Filling, Read, Reader
 from regard.tasks.results import Status, Written, plain, status
@@ -151,7 +151,7 @@ class Drafting:
             mean_score(best),
             statuses(work, drafts),
             tuple(piece for one in told for piece in one.pieces),
-            tuple(probability for one in told for probability in one.probabilities),
+            chances(best),
             self.alternatives(drafts),
         )
 

@@ -132,6 +132,12 @@ def written(one: Hypothesis, text: str, pieces: Sequence[str]) -> Written:
     return Written(text, one.score, tuple(pieces), tuple(map(exp, one.piece_log_probabilities)), one.pieces)
 
 
+def chances(best: Sequence[Hypothesis]) -> tuple[float, ...]:
+    """The probability of every piece of several outputs in a row, and of the end of the last where it ended."""
+    pieces = [value for one in best[:-1] for value in one.piece_log_probabilities[: len(one.pieces)]]
+    return tuple(map(exp, [*pieces, *best[-1].piece_log_probabilities]))
+
+
 def mean_score(best: Sequence[Hypothesis]) -> float:
     """The score of several outputs in a row, each weighed by its pieces and its end."""
     counts = [one.length for one in best]

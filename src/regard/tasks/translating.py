@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import islice
-from math import exp
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal, Self
@@ -16,7 +15,7 @@ from pydantic import PositiveInt, model_validator
 
 from regard.decode import Hypothesis, Latency, Progressing, Request, SearchSettings
 from regard.errors import RequestError
-from regard.tasks.generating import Generating, begun, mean_score, written
+from regard.tasks.generating import Generating, begun, chances, mean_score, written
 from regard.tasks.grouping import GroupSettings, blocks, in_groups
 from regard.tasks.interpreting import SimultaneousSettings, interpret
 from regard.tasks.links import Alignment, alignments
@@ -57,7 +56,7 @@ class PredictSettings(GroupSettings):
 
 @dataclass(frozen=True)
 class Translation:
-    """A translation; `status` says how it ended, `probabilities` how sure the model was of each piece."""
+    """A translation; `status` says how it ended, `probabilities` how sure each piece was, and the end."""
 
     text: str
     score: float
@@ -282,13 +281,12 @@ class Translating:
         statuses = tuple(one for one in dict.fromkeys(found) if not (one == "complete" and "limit" in found))
         names = self.sides.target.pieces
         pieces = tuple(names[number] for one in best for number in one.pieces)
-        chances = tuple(exp(value) for one in best for value in one.piece_log_probabilities)
         return Translation(
             text,
             mean_score(best),
             statuses,
             pieces,
-            chances,
+            chances(best),
             self.alternatives(work, done),
             alignment.links if self.settings.alignment else None,
             str(alignment) if self.settings.alignment else None,
