@@ -165,6 +165,20 @@ def test_each_of_the_n_best_has_its_marks(model: Pipeline) -> None:
     assert result.alternatives[0].text == result.text
 
 
+def test_marks_survive_where_no_attention_can_be_looked_at(model: Pipeline, tmp_path: Path) -> None:
+    plan = recipe(tmp_path / "data", {**RECURRENT, "attention": None}, train={"updates": 1, "every": 1})
+    for blind in (model.ensemble([model]), train(plan, tmp_path / "run")):
+        asking = blind.with_settings("predict.marks=true", "search.best=2")
+        marked, plain = asking.predict(["<b>Peter</b> bought {count} scarves.", "Peter bought scarves."])
+        for one in (marked, *marked.alternatives):
+            assert [one.text.count(mark) for mark in ("<b>", "</b>", "{count}")] == [1] * 3
+        assert list(asking.settle("<b>Peter</b> bought {count} scarves."))[-1].text == marked.text
+        assert plain.text
+        assert plain.text == blind.predict(["Peter bought scarves."])[0].text
+        with pytest.raises(RequestError, match="attention"):
+            blind.with_settings("predict.alignment=true").predict(["<b>Peter</b> bought scarves."])
+
+
 def test_a_glossary_is_kept_and_receipted(model: Pipeline, tmp_path: Path) -> None:
     (tmp_path / "terms.tsv").write_text("book\tBuch\nscarf\tSchal\n", "utf-8")
     kept = model.with_settings(f"predict.glossary={tmp_path / 'terms.tsv'}", "search.longest_extra=20")

@@ -85,6 +85,8 @@ class Job:
     start: int
     pieces: list[int]
     request: Request
+    # Whether it is asked which of its words became which of the output.
+    linked: bool = False
 
 
 @dataclass(frozen=True)
@@ -168,8 +170,14 @@ class Translating:
             raise RequestError("What predict.simultaneous writes cannot be given a prefix; leave out one of the two.")
         if prefix and len(spans) > 1:
             raise RequestError(f"A source of {len(spans)} parts cannot be given a prefix; send the sentences alone.")
-        jobs = [self.job(taken.text[start:end], start, prefix, entries) for start, end in spans]
+        linked = self.settings.alignment or (bool(taken.marks) and self.seen)
+        jobs = [self.job(taken.text[start:end], start, prefix, entries, linked) for start, end in spans]
         return Work(source, taken, jobs, tuple(entries))
+
+    @property
+    def seen(self) -> bool:
+        """Whether the model's attention can be looked at; where it cannot, marks keep their share of the text."""
+        return bool(getattr(self.model, "looks", ()))
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """The parts of a text that are translated by themselves; none where there is nothing, or it is refused."""
@@ -196,14 +204,14 @@ class Translating:
         """A text in pieces."""
         return Cutting(self.sides.source)
 
-    def job(self, text: str, start: int, prefix: tuple[int, ...], entries: Sequence[Entry]) -> Job:
+    def job(self, text: str, start: int, prefix: tuple[int, ...], entries: Sequence[Entry], linked: bool) -> Job:
         pieces = self.sides.read(self.cut(text), self.opening)
         present = [entry for entry in entries if entry.occurs(text)]
         wanted = (self.possible(entry) for entry in present if not entry.forbidden)
         must = tuple(choice for choice in wanted if choice)
         avoid = tuple(self.target(word) for entry in present if entry.forbidden for word in entry.targets)
         inside = self.inside if must else frozenset[int]()
-        return Job(text, start, pieces, Request(prefix=prefix, must=must, inside=inside, avoid=avoid))
+        return Job(text, start, pieces, Request(prefix=prefix, must=must, inside=inside, avoid=avoid), linked)
 
     def possible(self, entry: Entry) -> tuple[tuple[int, ...], ...]:
         """The targets of an entry that can be written; one that cannot would only keep the output from ending."""
@@ -248,9 +256,9 @@ class Translating:
     def aligned(self, done: list[Done]) -> list[Done]:
         """The same with alignments where they are wanted, one group after another: who looks at a model sees what any
         thread computes with it."""
-        if not (self.settings.alignment or self.settings.marks):
-            return done
-        return in_groups(done, lambda each: len(each.job.pieces), self.generating.beams, self.linked)
+        wanted = [each for each in done if each.job.linked]
+        found = iter(in_groups(wanted, lambda each: len(each.job.pieces), self.generating.beams, self.linked))
+        return [next(found) if each.job.linked else each for each in done]
 
     def linked(self, done: list[Done]) -> list[Done]:
         outputs = [(each.job.text, each.text, each.hypotheses[0]) for each in done]
@@ -302,10 +310,9 @@ class Translating:
 
     def marked(self, work: Work, done: Done, told: Sequence[Written]) -> tuple[Written, ...]:
         """The n best with marks, each where its own words are."""
-        job, others = done.job, zip(told[1:], done.hypotheses[1:], strict=True)
-        outputs = [(job.text, one.text, hypothesis) for one, hypothesis in others]
-        found = [done.alignment, *(alignments(self.model, self.sides, self.opening, outputs) if outputs else ())]
-        links = [each.moved(job.start, 0).links for each in found]
+        each = [replace(done, hypotheses=[one], text=tell.text) for one, tell in zip(done.hypotheses, told, strict=True)]
+        found = [done, *self.aligned(each[1:])]
+        links = [one.alignment.moved(one.job.start, 0).links for one in found]
         texts = [placeholders.restore(one.text, work.taken.marks, each) for one, each in zip(told, links, strict=True)]
         return tuple(replace(one, text=text) for one, text in zip(told, texts, strict=True))
 
