@@ -204,6 +204,21 @@ def test_a_term_that_cannot_be_written_is_missed_and_changes_nothing(tmp_path: P
     assert [item.found for item in met.glossary] == [None, "c"]
 
 
+def test_a_glossary_is_read_as_the_tokenizers_read_the_texts(tmp_path: Path) -> None:
+    (tmp_path / "terms.tsv").write_text("dog\tEis\n", "utf-8")
+    plan = {"task": "translation", "data": {}, "model": TRANSFORMER}
+    plan |= {"predict": {"glossary": str(tmp_path / "terms.tsv")}, "search": {"longest_extra": 20}}
+    for lower in (True, False):
+        settings = TranslationRecipe.model_validate({**plan, "tokenizer": {"kind": "words", "lower": lower}})
+        rows = [{"source": "The dog runs . Dog DOG", "target": "das Eis eis ."}] * 3
+        task = TranslationTask.learn(settings, rows, {})
+        asked = [{"source": f"{one} runs"} for one in ("Dog", "The dog", "The DOG")]
+        begun, inside, loud = task.predict(task.model(), asked, settings)
+        assert begun.glossary[0].found == inside.glossary[0].found == "Eis"
+        assert ("eis" in inside.text) == lower
+        assert bool(loud.glossary) == lower
+
+
 def test_a_term_stands_as_a_whole_word_whatever_letters_the_pieces_know(tmp_path: Path) -> None:
     (tmp_path / "terms.tsv").write_text("a\teis\n", "utf-8")
     plan = {

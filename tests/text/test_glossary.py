@@ -66,6 +66,10 @@ def test_a_term_may_be_wanted_and_another_forbidden(tmp_path: Path) -> None:
         ("我爱北京烤鸭", ["北京"]),
         ("Hund们", ["Hund"]),
         ("hund", []),
+        ("Heavy metal is loud.", ["heavy metal"]),
+        ("It is loud. “Heavy metal” is.", ["heavy metal"]),
+        ("It is loud, Heavy metal", []),
+        ("Heavy Metal is loud.", []),
         ("", []),
     ],
 )
@@ -73,11 +77,21 @@ def test_terms_match_as_whole_words(tmp_path: Path, text: str, sources: list[str
     assert [entry.source for entry in Glossary.read(written(tmp_path, FILE)).matches(text)] == sources
 
 
-def test_case_can_be_ignored(tmp_path: Path) -> None:
-    glossary = Glossary.read(written(tmp_path, FILE), ignore_case=True)
+def test_case_can_be_ignored_on_each_side(tmp_path: Path) -> None:
+    glossary = Glossary.read(written(tmp_path, FILE), cased_source=False, cased_target=False)
     found = glossary.matches("Ein HUND")
     assert [entry.source for entry in found] == ["Hund"]
     assert receipt("A Dog", found).met
+    assert not receipt("A Dog", Glossary.read(written(tmp_path, FILE), cased_source=False).matches("Ein HUND")).met
+    assert not Glossary.read(written(tmp_path, FILE), cased_target=False).matches("Ein HUND")
+
+
+def test_a_target_may_have_a_capital_where_the_term_begins_a_sentence() -> None:
+    entry = Entry("please", ("veuillez", "SVP"))
+    assert entry.forms("Please wait.") == ("veuillez", "SVP", "Veuillez")
+    assert entry.forms("Wait, please.") == ("veuillez", "SVP")
+    assert receipt("Veuillez patienter.", [entry]).met
+    assert not receipt("Le Veuillez", [entry]).met
 
 
 def test_two_spellings_of_an_accent_are_one() -> None:

@@ -207,29 +207,31 @@ class Translating:
     def job(self, text: str, start: int, prefix: tuple[int, ...], entries: Sequence[Entry], linked: bool) -> Job:
         pieces = self.sides.read(self.cut(text), self.opening)
         present = [entry for entry in entries if entry.occurs(text)]
-        wanted = (self.possible(entry) for entry in present if not entry.forbidden)
+        wanted = (self.possible(entry.forms(text)) for entry in present if not entry.forbidden)
         must = tuple(choice for choice in wanted if choice)
-        avoid = tuple(self.target(word) for entry in present if entry.forbidden for word in entry.targets)
+        avoid = tuple(self.target(word) for entry in present if entry.forbidden for word in entry.forms(text))
         inside = self.inside if must else frozenset[int]()
         return Job(text, start, pieces, Request(prefix=prefix, must=must, inside=inside, avoid=avoid), linked)
 
-    def possible(self, entry: Entry) -> tuple[tuple[int, ...], ...]:
+    def possible(self, targets: Sequence[str]) -> tuple[tuple[int, ...], ...]:
         """The targets of an entry that can be written; one that cannot would only keep the output from ending."""
         banned = set(self.sides.banned)
-        return tuple(pieces for pieces in map(self.target, entry.targets) if not banned & set(pieces))
+        return tuple(pieces for pieces in map(self.target, targets) if not banned & set(pieces))
 
     def target(self, text: str) -> tuple[int, ...]:
         return tuple(self.sides.target.encode(text).ids)
 
     @cached_property
     def glossary(self) -> Glossary | None:
-        return Glossary.read(Path(self.settings.glossary)) if self.settings.glossary else None
+        if not self.settings.glossary:
+            return None
+        return Glossary.read(Path(self.settings.glossary), self.sides.source.cased, self.sides.target.cased)
 
     @cached_property
     def inside(self) -> frozenset[int]:
         """The pieces that go on with a word instead of beginning another, seen after a term that ends in a letter."""
         tokenizer, entries = self.sides.target, self.glossary.entries if self.glossary else ()
-        terms = ((pieces, tokenizer.decode(pieces)) for entry in entries for pieces in self.possible(entry))
+        terms = ((pieces, tokenizer.decode(pieces)) for entry in entries for pieces in self.possible(entry.targets))
         before, word = next(((pieces, text) for pieces, text in terms if lettered(text[-1:])), ((), ""))
         pieces = range(tokenizer.size if word else 0)
         after = {number: tokenizer.decode([*before, number])[len(word) :][:1] for number in pieces}
@@ -310,8 +312,8 @@ class Translating:
 
     def marked(self, work: Work, done: Done, told: Sequence[Written]) -> tuple[Written, ...]:
         """The n best with marks, each where its own words are."""
-        each = [replace(done, hypotheses=[one], text=tell.text) for one, tell in zip(done.hypotheses, told, strict=True)]
-        found = [done, *self.aligned(each[1:])]
+        pairs = zip(done.hypotheses[1:], told[1:], strict=True)
+        found = [done, *self.aligned([replace(done, hypotheses=[one], text=other.text) for one, other in pairs])]
         links = [one.alignment.moved(one.job.start, 0).links for one in found]
         texts = [placeholders.restore(one.text, work.taken.marks, each) for one, each in zip(told, links, strict=True)]
         return tuple(replace(one, text=text) for one, text in zip(told, texts, strict=True))

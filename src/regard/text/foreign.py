@@ -126,6 +126,11 @@ class ForeignTokenizer:
         return " ".join(pieces) if decoder is None else str(decoder.decode(pieces))
 
     @property
+    def cased(self) -> bool:
+        normalizer = self._library.normalizer
+        return normalizer is None or "A" in normalizer.normalize_str("A")
+
+    @property
     def size(self) -> int:
         return len(self.pieces)
 

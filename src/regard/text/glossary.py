@@ -2,11 +2,14 @@
 
 A line is `source term TAB target term`, with alternatives behind `|`; a target that begins with `!` must not appear.
 Lines that begin with `#` and empty ones say nothing.
+
+A term stands in a text as whole words, written as in its line. Where a sentence begins, its first letter may be a
+capital; where capitals are not told from small letters, it may be written in any.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Self
@@ -14,6 +17,7 @@ from typing import Self
 from regard.errors import DataError
 from regard.files import FilePath, Line, lines, shown
 from regard.text.patterns import CJK
+from regard.text.sentences import sentences
 
 # A letter or digit of a script with spaces, or an accent on one: a term must not touch it.
 _INNER = f"(?:[^\\W{CJK}]|[\u0300-\u036f])"
@@ -22,20 +26,28 @@ _begins, _ends = re.compile(_INNER), re.compile(f"{_INNER}\\Z")
 
 @dataclass(frozen=True)
 class Entry:
-    """A source term and its targets: one of them is wanted, or, if `forbidden`, none."""
+    """A source term and its targets: one of them is wanted, or, if `forbidden`, none; which side tells capitals."""
 
     source: str
     targets: tuple[str, ...]
     forbidden: bool = False
-    ignore_case: bool = False
+    cased_source: bool = True
+    cased_target: bool = True
 
     def occurs(self, text: str) -> bool:
         """Whether the source term stands in a text."""
-        return contains(text, self.source, self.ignore_case)
+        return contains(text, self.source, self.cased_source)
+
+    def forms(self, text: str) -> tuple[str, ...]:
+        """The targets as they may be written for a text; where the source begins a sentence, with a capital too."""
+        text = _composed(text)
+        if not any(_opens(text, place) for place in _places(text, self.source, self.cased_source)):
+            return self.targets
+        return tuple(dict.fromkeys([*self.targets, *map(_capitalized, self.targets)]))
 
     def found(self, output: str) -> str | None:
         """The first of the targets that stands in an output."""
-        return next((target for target in self.targets if contains(output, target, self.ignore_case)), None)
+        return next((target for target in self.targets if contains(output, target, self.cased_target)), None)
 
 
 @dataclass(frozen=True)
@@ -74,15 +86,15 @@ class Glossary:
         self.entries = tuple(entries)
 
     @classmethod
-    def read(cls, path: FilePath, ignore_case: bool = False) -> Self:
-        """The glossary in a file; a line that is none is named."""
+    def read(cls, path: FilePath, cased_source: bool = True, cased_target: bool = True) -> Self:
+        """The glossary in a file, for texts whose capitals are told from small letters or not; a bad line is named."""
         found: dict[tuple[str, bool], int] = {}
         entries = []
         for line in lines(path):
             if not line.text.strip() or line.text.startswith("#"):
                 continue
             place = f"{shown(path)} line {line.number}"
-            entry = _entry(line, place, ignore_case)
+            entry = _entry(line, place, cased_source, cased_target)
             key = (entry.source, entry.forbidden)
             if key in found:
                 raise DataError(f"{place}: {entry.source!r} is on line {found[key]} already. Join the targets with |.")
@@ -100,28 +112,48 @@ def receipt(output: str, entries: Iterable[Entry]) -> Receipt:
     return Receipt(tuple(Item(one.source, one.targets, one.forbidden, one.found(output)) for one in entries))
 
 
-def contains(text: str, term: str, ignore_case: bool = False) -> bool:
+def contains(text: str, term: str, cased: bool = True) -> bool:
     """Whether a term stands in a text: as whole words, or anywhere where words have no spaces between them.
 
     >>> contains("Der Hund schläft.", "Hund"), contains("Der Hundekorb", "Hund"), contains("我爱北京烤鸭", "北京")
     (True, False, True)
+    >>> contains("Dogs bark.", "dogs"), contains("Hot Dogs", "dogs"), contains("Hot Dogs", "dogs", cased=False)
+    (True, False, True)
     """
-    return _pattern(_composed(term), ignore_case).search(_composed(text)) is not None
+    return next(_places(text, term, cased), None) is not None
+
+
+def _places(text: str, term: str, cased: bool) -> Iterator[int]:
+    """Where a term begins in a text."""
+    text, term = _composed(text), _composed(term)
+    for match in _pattern(term, cased).finditer(text):
+        if not cased or match[0][:1] == term[:1] or _opens(text, match.start()):
+            yield match.start()
+
+
+def _opens(text: str, place: int) -> bool:
+    """Whether a sentence begins here, but for what is no letter or digit."""
+    start = max((start for start, _ in sentences(text) if start <= place), default=0)
+    return not any(map(str.isalnum, text[start:place]))
 
 
 @lru_cache(maxsize=4096)
-def _pattern(term: str, ignore_case: bool) -> re.Pattern[str]:
+def _pattern(term: str, cased: bool) -> re.Pattern[str]:
     before = f"(?<!{_INNER})" if _begins.match(term) else ""
     after = f"(?!{_INNER})" if _ends.search(term) else "(?![\u0300-\u036f])"
-    inside = r"\s+".join(map(re.escape, term.split()))
-    return re.compile(before + inside + after, re.IGNORECASE if ignore_case else 0)
+    as_it_is, capitalized = (r"\s+".join(map(re.escape, form.split())) for form in (term, _capitalized(term)))
+    return re.compile(f"{before}(?:{as_it_is}|{capitalized}){after}", 0 if cased else re.IGNORECASE)
+
+
+def _capitalized(term: str) -> str:
+    return term[:1].upper() + term[1:]
 
 
 def _composed(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def _entry(line: Line, place: str, ignore_case: bool) -> Entry:
+def _entry(line: Line, place: str, cased_source: bool, cased_target: bool) -> Entry:
     cells = [cell.strip() for cell in line.text.split("\t")]
     if len(cells) != 2:
         count = f"{len(cells)} column{'' if len(cells) == 1 else 's'}"
@@ -131,4 +163,4 @@ def _entry(line: Line, place: str, ignore_case: bool) -> Entry:
     if not source or not all(targets):
         side = "target" if source else "source"
         raise DataError(f"{place}: the {side} term is empty. Write one, or remove the line.")
-    return Entry(source, targets, forbidden, ignore_case)
+    return Entry(source, targets, forbidden, cased_source, cased_target)

@@ -134,6 +134,10 @@ class Tokenizer:
         text = self._kind.join([piece for piece in pieces if piece], self._extra | {unknown})
         return text.removeprefix(" ") if self._kind.after_space else text
 
+    @property
+    def cased(self) -> bool:
+        return not self.settings.lower
+
     def normal(self, text: str) -> str:
         """The text as the settings say it is read: in its Unicode form, lower-cased."""
         return self._normalization(text)

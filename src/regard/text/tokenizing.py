@@ -63,6 +63,10 @@ class Tokenizing(Protocol):
         """The tokens that are no text; none but `unknown` ever comes from one."""
 
     @property
+    def cased(self) -> bool:
+        """Whether capitals are told from small letters."""
+
+    @property
     def size(self) -> int: ...
 
     @property
