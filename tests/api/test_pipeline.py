@@ -165,6 +165,14 @@ def test_each_of_the_n_best_has_its_marks(model: Pipeline) -> None:
     assert result.alternatives[0].text == result.text
 
 
+def test_a_recipe_adds_marks_of_its_own(model: Pipeline) -> None:
+    asking = model.with_settings("predict.marks=true", 'predict.patterns=["@\\\\w+"]')
+    [result] = asking.predict(["Peter bought @count scarves."])
+    assert result.text.count("@count") == 1
+    with pytest.raises(ConfigError, match=r"predict.patterns.*placeholder own 1 = '@\(': not a regular expression"):
+        model.with_settings('predict.patterns=["@("]')
+
+
 def test_marks_survive_where_no_attention_can_be_looked_at(model: Pipeline, tmp_path: Path) -> None:
     plan = recipe(tmp_path / "data", {**RECURRENT, "attention": None}, train={"updates": 1, "every": 1})
     for blind in (model.ensemble([model]), train(plan, tmp_path / "run")):

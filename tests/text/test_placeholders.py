@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from regard.errors import ConfigError
 from regard.text import PATTERNS, Link, Mark, extract, restore
-from regard.text.placeholders import placed
+from regard.text.placeholders import placed, with_own
 
 MARK = re.compile(r"</?[bi][^>]*>|<br>|\{\d+\}")
 scraps = st.sampled_from(["Hund", "ist", " ", " ", ", ", ".", "(", ")", "北京", "。", '"', "\n", "5"])
@@ -123,6 +123,15 @@ def test_without_marks_nothing_changes(text: str, links: list[Link]) -> None:
         ("<b>{name}</b> <i>x</i>", "x"),
         ('("{a}" and <a href="x>y">z</a>)', '("" and z)'),
         ("file{n}.txt", "file.txt"),
+        ("%1$s of %2$s files", "of files"),
+        ("%@ has %ld and %-5lld points, %<name>s", "has and points,"),
+        ("100 % of it, a 5% discount, 50%d, 100%% sure", "100 % of it, a 5% discount, 50%d, 100%% sure"),
+        ("Hello %{name}, #{count} left!", "Hello, left!"),
+        ("10&nbsp;km &amp; more &#8211; &#xA0;", "10 km more"),
+        ("caf&eacute; in M&uuml;nchen, AT&T; R&D", "caf&eacute; in M&uuml;nchen, AT&T; R&D"),
+        ("{items[0]} and {user[name].first} cost {sum:,.2f}", "and cost"),
+        ("You have {n, plural, one {# file} other {{x} files}} left", "You have left"),
+        ("A set {a, b} and {n, plural, one {", "A set {a, b} and {n, plural, one {"),
         ("(<b>dog</b>), cat", "(dog), cat"),
     ],
 )
@@ -175,7 +184,33 @@ def test_patterns_can_be_added_and_left_out() -> None:
         extract(text, {"mention": "@("})
 
 
-@pytest.mark.parametrize("text", ["a" * 20_000, "<a " * 7_000, "%" * 20_000, "{" * 20_000, "<!--" * 5000, "a@" * 9_000])
+def test_patterns_of_ones_own_come_first() -> None:
+    text = "Hi @ann {x} {x y}"
+    found = extract(text, with_own([r"@\w+", r"\{[^{}]*\}"]))
+    assert [(mark.text, mark.kind) for mark in found.marks] == [("@ann", "own 1"), ("{x}", "own 2"), ("{x y}", "own 2")]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "why"),
+    [
+        (["@("], "own 1 = '@\\(': not a regular expression"),
+        (["a", "b(?i)"], "own 2 = .* not a regular expression"),
+        (["(?P<n>a)", "(?P<n>b)"], "own 2 = .* not a regular expression"),
+        (["@*"], "own 1 = '@\\*' matches where nothing stands"),
+        ([r"(\w)\1"], "own 1 = .* refers to a group by its number"),
+    ],
+)
+def test_a_pattern_that_cannot_be_used_is_named(patterns: list[str], why: str) -> None:
+    with pytest.raises(ConfigError, match=f"placeholder {why}"):
+        with_own(patterns)
+
+
+ODD = ["%1$" * 7_000, "&a" * 10_000, "{a[" * 7_000, "{a,plural,{" * 2_000, "{a,plural," + "{{x y}" * 5_000]
+
+
+@pytest.mark.parametrize(
+    "text", [*ODD, "a" * 20_000, "<a " * 7_000, "%" * 20_000, "{" * 20_000, "<!--" * 5000, "a@" * 9_000]
+)
 def test_odd_texts_take_no_time(text: str) -> None:
     assert extract(text).text == text
 

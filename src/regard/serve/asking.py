@@ -9,6 +9,7 @@ from regard.serve.settings import ServeSettings
 # What belongs to the service: files, batches, and what makes a small request a large one.
 OWN = {
     "predict.glossary": "names a file of the service",
+    "predict.patterns": "is the service's to choose",
     "predict.rows": "is the service's to choose",
     "predict.tokens": "is the service's to choose",
     "predict.overlap": "is the service's to choose",

@@ -11,10 +11,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal, Self
 
-from pydantic import PositiveInt, model_validator
+from pydantic import PositiveInt, field_validator, model_validator
 
 from regard.decode import Hypothesis, Latency, Progressing, Request, SearchSettings
-from regard.errors import RequestError
+from regard.errors import ConfigError, RequestError
 from regard.tasks.generating import Generating, begun, chances, mean_score, written
 from regard.tasks.grouping import GroupSettings, blocks, in_groups
 from regard.tasks.interpreting import SimultaneousSettings, interpret
@@ -42,10 +42,21 @@ class PredictSettings(GroupSettings):
     alignment: bool = False
     # Tags, placeholders and addresses are taken out, and put back where they belong.
     marks: bool = False
+    # Regular expressions of what else is taken out with them.
+    patterns: tuple[str, ...] = ()
     # A file of terms and what they must become.
     glossary: str = ""
     # Write while reading, instead of searching.
     simultaneous: SimultaneousSettings | None = None
+
+    @field_validator("patterns")
+    @classmethod
+    def _usable(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        try:
+            placeholders.with_own(patterns)
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+        return patterns
 
     @model_validator(mode="after")
     def _fitting(self) -> Self:
@@ -162,7 +173,7 @@ class Translating:
     def work(self, row: Mapping[str, str]) -> Work:
         """A row taken apart."""
         source = row["source"]
-        taken = placeholders.extract(source) if self.settings.marks else Extracted(source, ())
+        taken = placeholders.extract(source, self.patterns) if self.settings.marks else Extracted(source, ())
         entries = self.glossary.matches(taken.text) if self.glossary else ()
         spans = self.spans(taken.text)
         prefix = begun(row, self.sides.begun, self.sides.target.unknown)
@@ -173,6 +184,11 @@ class Translating:
         linked = self.settings.alignment or (bool(taken.marks) and self.seen)
         jobs = [self.job(taken.text[start:end], start, prefix, entries, linked) for start, end in spans]
         return Work(source, taken, jobs, tuple(entries))
+
+    @cached_property
+    def patterns(self) -> Mapping[str, str]:
+        """What is taken out of a text."""
+        return placeholders.with_own(self.settings.patterns)
 
     @property
     def seen(self) -> bool:

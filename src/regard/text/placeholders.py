@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from html.entities import name2codepoint
 from itertools import pairwise
 
 from regard.errors import ConfigError
@@ -23,17 +24,31 @@ TAG = "tag"
 _ATTRIBUTES = r"""(?:\s(?:[^<>"']|"[^"<]*"|'[^'<]*')*)?"""
 _IN_URL = r"[A-Za-z0-9\-._~:/?#\[\]@!$&()*+,;=%]"
 
+# What an entity stands for that is a letter belongs to its word.
+_LETTERS = "|".join(sorted(name for name, number in name2codepoint.items() if chr(number).isalpha()))
+
+
+def _nested(depth: int) -> str:
+    """What may stand between braces, with so many levels of braces inside."""
+    return rf"(?:[^{{}}]|\{{{_nested(depth - 1)}\}})*+" if depth else "[^{}]*+"
+
+
 # Where two begin at one place, the first named is taken.
 PATTERNS: Mapping[str, str] = {
     TAG: rf"</?[A-Za-z][\w:.\-]*{_ATTRIBUTES}/?>|<!--[^<>]*-->",
     "url": rf"(?:https?://|ftp://|www\.){_IN_URL}*[A-Za-z0-9/_=&#~+\-]",
     "mail": r"(?<![\w.+\-])[A-Za-z0-9_.+\-]{1,64}@[A-Za-z0-9\-]{1,63}(?:\.[A-Za-z0-9\-]{1,63}){0,5}\.[A-Za-z]{2,24}",
     "double brace": r"\{\{[^{}]*\}\}",
-    "dollar": r"\$\{[^{}]*\}",
-    "brace": r"\{[\w.:!\-]*\}",
-    "percent": r"(?<![\d%])%(?:\(\w+\))?[\-+#0]*\d*(?:\.\d+)?[sdifgxr](?![A-Za-z])",
+    "dollar": r"[$%#]\{[^{}]*\}",
+    "brace": r"\{[\w.!\-]*(?:\[[^\[\]{}]*\][\w.!\-]*)*(?::[^{}\s]*)?\}",
+    "choice": rf"\{{\s*\w+\s*,\s*(?:plural|select|selectordinal|choice|number|date|time)\s*(?:,{_nested(3)})?\}}",
+    "percent": r"(?<![\d%])%(?:\d+\$|\(\w+\)|<\w+>)?[\-+#0,]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[zjtL])?"
+    r"[@sdiufFeEgGxXcr](?![A-Za-z])",
+    "entity": rf"&(?!(?:{_LETTERS});)(?:#\d{{1,7}}|#[xX][0-9a-fA-F]{{1,6}}|[A-Za-z][A-Za-z0-9]{{1,31}});",
 }
 
+# In one expression with others a group has another number.
+_BY_NUMBER = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[1-9]|\(\?\(\d)")
 _NAME = re.compile(r"<(/?)([A-Za-z][\w:.\-]*)")
 _WORD = re.compile(f"[^\\W{CJK}{CJK_MARKS}]")
 _NO_SPACE_BEFORE = frozenset(".,;:!?…)]}")
@@ -87,17 +102,29 @@ def placed(output: str, marks: Sequence[Mark], links: Sequence[Link]) -> Rendere
     return rendered(output, Layout(output, marks, links).order(), marks)
 
 
+def with_own(patterns: Sequence[str]) -> dict[str, str]:
+    """All patterns, a reader's own first; one that cannot be used is a ConfigError."""
+    found = {f"own {number}": pattern for number, pattern in enumerate(patterns, 1)} | dict(PATTERNS)
+    _compiled(tuple(found.items()))
+    return found
+
+
 @lru_cache(maxsize=16)
 def _compiled(patterns: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
-    for name, pattern in patterns:
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise ConfigError(f"placeholder {name} = {pattern!r}: not a regular expression ({error}).") from None
     # Without any pattern, one that never matches.
-    return re.compile(
-        "|".join(f"(?P<kind{number}>{pattern})" for number, (_, pattern) in enumerate(patterns)) or "(?!)"
-    )
+    joint, parts = re.compile("(?!)"), list[str]()
+    for name, pattern in patterns:
+        place = f"placeholder {name} = {pattern!r}"
+        if _BY_NUMBER.search(pattern):
+            raise ConfigError(f"{place} refers to a group by its number; give it a name.")
+        parts.append(f"(?P<kind{len(parts)}>{pattern})")
+        try:
+            alone, joint = re.compile(pattern), re.compile("|".join(parts))
+        except re.error as error:
+            raise ConfigError(f"{place}: not a regular expression ({error}).") from None
+        if alone.match(""):
+            raise ConfigError(f"{place} matches where nothing stands; let it match a character at least.")
+    return joint
 
 
 def _partners(tags: Sequence[str]) -> list[int | None]:
