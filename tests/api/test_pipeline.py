@@ -59,6 +59,20 @@ def test_a_long_text_loses_no_sentence(model: Pipeline) -> None:
     assert split.text == " ".join([alone.text] * 7)
 
 
+def test_sentences_are_translated_one_by_one_where_asked(model: Pipeline) -> None:
+    alone = model.with_settings("predict.long=sentences", "predict.longest=100")
+    first, last = alone.predict(["He reads a red book.", "Peter bought a scarf."])
+    assert [first, last] == model.predict(["He reads a red book.", "Peter bought a scarf."])
+    [both] = alone.predict(["He reads a red book. Peter bought a scarf."])
+    [lines] = alone.predict(["He reads a red book.\n\nPeter bought a scarf."])
+    assert both.text == f"{first.text} {last.text}"
+    assert lines.text == f"{first.text}\n\n{last.text}"
+    assert both.status[0] == lines.status[0] == "split"
+    assert list(alone.settle("He reads a red book. Peter bought a scarf."))[-1] == both
+    [short] = alone.with_settings("predict.longest=5").predict(["He reads a red book."])
+    assert short.status[0] == "split"
+
+
 @pytest.mark.parametrize("alone", ["He reads a book.", b"He reads.", {"source": "He reads a book."}])
 def test_one_input_is_not_taken_for_several(model: Pipeline, alone: object, monkeypatch: pytest.MonkeyPatch) -> None:
     # Types are not looked at where users are.

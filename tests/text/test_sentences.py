@@ -107,6 +107,12 @@ def test_lines_are_not_joined() -> None:
     assert parts("a\nb c\n\n", lambda _: True) == [(0, 1), (2, 5)]
 
 
+def test_sentences_may_stand_alone_however_many_would_fit() -> None:
+    text = "Wer? Er kam.  Sie, die nie kam, kam.\n"
+    found = [text[start:end] for start, end in parts(text, lambda part: len(part) <= 20, join=False)]
+    assert found == ["Wer?", "Er kam.", "Sie, die nie kam,", "kam."]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

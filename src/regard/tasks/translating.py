@@ -33,8 +33,9 @@ NOTHING = Alignment()
 class PredictSettings(GroupSettings):
     """What is done around the search; the padded pieces of a batch count each beam."""
 
-    # What to do with a source longer than `longest` pieces; without a number, longer than any seen in training.
-    long: Literal["split", "refuse"] = "split"
+    # What to do with a source longer than `longest` pieces; without a number, longer than any seen in training. With
+    # `sentences` every source is split, into its sentences, and further where one is longer.
+    long: Literal["split", "sentences", "refuse"] = "split"
     longest: PositiveInt | None = None
     # The language to translate into, for models that know several.
     language: str = ""
@@ -199,11 +200,12 @@ class Translating:
         """The parts of a text that are translated by themselves; none where there is nothing, or it is refused."""
         if not text.strip():
             return []
-        if self.fits(text):
+        alone = self.settings.long == "sentences"
+        if not alone and self.fits(text):
             return [(0, len(text))]
         if self.settings.long == "refuse":
             return []
-        return [span for span in parts(text, self.fits) if text[slice(*span)].strip()]
+        return [span for span in parts(text, self.fits, join=not alone) if text[slice(*span)].strip()]
 
     def fits(self, text: str) -> bool:
         """Whether a text is read whole; `longest` counts what frames it too."""

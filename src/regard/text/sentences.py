@@ -65,19 +65,19 @@ def sentences(text: str) -> list[Span]:
     return [*found, (start, len(text))] if start < len(text) else found
 
 
-def parts(text: str, fits: Callable[[str], bool]) -> list[Span]:
+def parts(text: str, fits: Callable[[str], bool], join: bool = True) -> list[Span]:
     """The spans of parts that fit, in order; between them, before and behind stands nothing but white space.
 
-    Sentences of one line are joined as long as they fit together. One that does not fit alone is cut, again and again,
-    behind the last clause mark (, ; : before a space, ，、；： anywhere) of what fits; without one, at the last white
-    space; without that, between two characters, but never inside one that is written with several (accents, joined
-    emoji, surrogates). One such character that does not fit stands alone. `fits` is asked about every part, and taken
-    to hold for the beginning of what it holds for.
+    Sentences of one line are joined as long as they fit together, unless every one is to stand alone. One that does not
+    fit alone is cut, again and again, behind the last clause mark (, ; : before a space, ，、；： anywhere) of what fits;
+    without one, at the last white space; without that, between two characters, but never inside one that is written
+    with several (accents, joined emoji, surrogates). One such character that does not fit stands alone. `fits` is asked
+    about every part, and taken to hold for the beginning of what it holds for.
     """
     found: list[Span] = []
     joinable = False
     for start, end in (_trimmed(text, *span) for span in sentences(text)):
-        if joinable and "\n" not in text[found[-1][1] : start] and fits(text[found[-1][0] : end]):
+        if join and joinable and "\n" not in text[found[-1][1] : start] and fits(text[found[-1][0] : end]):
             found[-1] = (found[-1][0], end)
         elif start < end:
             joinable = fits(text[start:end])
