@@ -45,7 +45,7 @@ class PredictSettings(GroupSettings):
     marks: bool = False
     # Regular expressions of what else is taken out with them.
     patterns: tuple[str, ...] = ()
-    # A file of terms and what they must become.
+    # A file of terms and what they must become, or must not: that keeps out longer words, too, whose pieces begin so.
     glossary: str = ""
     # Write while reading, instead of searching.
     simultaneous: SimultaneousSettings | None = None
