@@ -17,6 +17,7 @@ from regard.api import Materials, Pipeline, load, read, train
 from regard.api.starts import vectors
 from regard.attention import record
 from regard.errors import ConfigError, DataError, RequestError
+from regard.metrics import score
 from regard.tasks import VectorsSettings
 from regard.tasks.classification import ClassificationRecipe, ClassificationTask, Texts
 from regard.tasks.classifying import CLOSE, Classified, Classifying, Seen
@@ -136,6 +137,28 @@ def test_a_list_in_json_is_several_labels_and_no_single_one() -> None:
     row = {"text": "x", "label": '["a"]'}
     assert "set labels.several" in ClassificationTask.fault(row, recipe())
     assert not ClassificationTask.fault(row, recipe(labels={"several": True}))
+
+
+def test_labels_in_a_json_list_may_be_whole_numbers_and_truths() -> None:
+    found = Labels.learn(["[0,1]", "[12, true]", '[1,"x"]'], several=True)
+    assert (found.names, found.counts) == (("0", "1", "12", "true", "x"), (1, 2, 1, 1, 1))
+    assert found.encode("[1,0]") == [0, 1]
+    assert score(["1|0"], ["[0,1]"], "accuracy").value == 100
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("label", [[0, 1], ["a"], ["a", None], [0.5, 1.0], [["a"]], [{"a": 1}], {"a": 1}, {}])
+def test_a_label_of_json_is_a_list_of_names_or_numbers_where_there_may_be_several(
+    label: Any, several: bool, tmp_path: Path
+) -> None:
+    corpus = {"path": "rows.jsonl", "columns": {"text": "text", "label": "label"}}
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"text": "a film", "label": label}) + "\n")
+    asked = recipe(data={"root": str(tmp_path), "train": corpus, "valid": corpus}, labels={"several": several})
+    if several and label in ([0, 1], ["a"]):
+        assert len(list(Materials(asked).valid)) == 1
+        return
+    with pytest.raises(DataError, match=r"rows\.jsonl line 1: the label is .*(whole number|set labels\.several)"):
+        list(Materials(asked).valid)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Shares of right labels. A line is one label, or several separated by `|` and compared as a set; empty, it is none.
 
-A list of texts in JSON, as a row of JSON lines may have, is several too.
+A list of texts or whole numbers in JSON, as a row of JSON lines may have, is several too.
 """
 
 import json
@@ -24,22 +24,24 @@ def labels(text: str) -> Labels:
 
     >>> sorted(labels("sport | news|sport"))
     ['news', 'sport']
-    >>> sorted(labels('["sport","news"]')), sorted(labels("[]"))
-    (['news', 'sport'], [])
+    >>> sorted(labels('["sport","news"]')), sorted(labels("[3,12]")), sorted(labels("[]"))
+    (['news', 'sport'], ['12', '3'], [])
     """
     found = listed(text)
     return frozenset(filter(None, map(str.strip, text.split(SEPARATOR) if found is None else found)))
 
 
 def listed(text: str) -> list[str] | None:
-    """The texts of a list in JSON, or None where that is not what stands there."""
+    """The labels of a list in JSON, a number as JSON writes it, or None where that is not what stands there."""
     if not text.lstrip().startswith("["):
         return None
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, list) and all(isinstance(label, str) for label in found) else None
+    if not isinstance(found, list) or not all(isinstance(label, str | int) for label in found):
+        return None
+    return [label if isinstance(label, str) else json.dumps(label) for label in found]
 
 
 def nearest(said: Labels, allowed: Sequence[str]) -> Labels:

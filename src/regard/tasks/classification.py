@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from regard.attention import POSITIONS
 from regard.config import Part, Rate, Settings
-from regard.data import Encoding, collate
+from regard.data import Encoding, Structure, collate
 from regard.errors import ConfigError
 from regard.explain import Subject
 from regard.metrics import Confusion, confusion, metric
@@ -32,8 +32,8 @@ from regard.tasks.task import Row, Task
 
 
 class LabelsSettings(Settings):
-    """With `several` a text has any number of labels, separated by `|` or as a list in JSON; a corpus where it may be
-    none needs blank = "keep", unless that is an empty list."""
+    """With `several` a text has any number of labels, separated by `|` or as a list of texts or whole numbers in JSON;
+    a corpus where it may be none needs blank = "keep", unless that is an empty list."""
 
     several: bool = False
 
@@ -109,6 +109,9 @@ class ClassificationTask(Task):
     @classmethod
     def fault(cls, row: Row, recipe: ClassificationRecipe) -> str:
         found = listed(row["label"])
+        if found is None and isinstance(row["label"], Structure):
+            told = "give a text or a whole number, or a list of such with labels.several = true"
+            return f"the label is {row['label'][:40]}, which names no class; {told}"
         if not recipe.labels.several and found is not None:
             return "the label is a list; set labels.several = true"
         if any(SEPARATOR in label for label in found or ()):
