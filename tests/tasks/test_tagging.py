@@ -137,6 +137,9 @@ def test_lines_in_several_schemes_are_remarked() -> None:
         ([[0, 3]], "expected a list"),
         ({"start": 0}, "expected a list"),
         ([{"start": 0, "end": 3}], "expected a list"),
+        ([{"start": 0, "end": 3, "label": "PER", "text": 3}], "expected a list"),
+        ([{"start": 0, "end": 3, "label": "PER", "text": "Bykov"}], "0 to 3 is said to be 'Bykov'; there stands 'Ada'"),
+        ([{"start": 3, "end": 8, "label": "PER", "text": "Bykov"}], "is said to be 'Bykov'; there stands ' Byko'"),
     ],
 )
 def test_a_span_that_fits_no_words_is_named(spans: Any, told: str) -> None:
@@ -151,6 +154,19 @@ def test_spans_and_tags_of_the_same_sentence_agree() -> None:
     found = gold(spans, "auto")
     assert [word.text for word in found.words] == ["Ada", "Bykov", "left", "Rome", "."]
     assert found.tags == ["B-PER", "I-PER", "O", "B-LOC", "O"]
+
+
+@pytest.mark.parametrize("said", [{}, {"text": None}, {"text": "Ada Bykov"}, {"text": "Ada  Bykov "}])
+def test_a_span_may_say_what_stands_there(said: dict[str, Any]) -> None:
+    spans = [{"start": 0, "end": 9, "label": "PER", **said}]
+    row = {"text": "Ada Bykov left", "entities": json.dumps(spans)}
+    assert fault(row, TagsSettings(), "auto") == ""
+    assert gold(row, "auto").tags == ["B-PER", "I-PER", "O"]
+
+
+def test_spans_given_twice_are_no_less_spans_where_one_says_its_text() -> None:
+    spans = [{"start": 0, "end": 3, "label": "PER"}, {"start": 0, "end": 3, "label": "PER", "text": "Ada"}]
+    assert "begins inside" in fault({"text": "Ada left", "entities": json.dumps(spans)}, TagsSettings(), "auto")
 
 
 def test_our_cutting_fits_the_spans_of_the_starter_corpus() -> None:
@@ -425,6 +441,14 @@ def test_bad_rows_stop_a_run_or_are_counted(tmp_path: Path) -> None:
     materials = Materials(TaggingRecipe.read(values))
     assert len(list(materials.texts())) == 60
     assert materials.train[0].counts.left_out["unusable"].count == 1
+
+
+def test_a_list_is_no_text_to_find_entities_in(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"text": ["Ada", "left"], "entities": []}\n', "utf-8")
+    corpus = {"path": "rows.jsonl", "columns": {"text": "text", "entities": "entities"}}
+    values = recipe(tmp_path) | {"data": {"root": str(tmp_path), "train": corpus, "valid": corpus}}
+    with pytest.raises(DataError, match=r"rows\.jsonl line 1: text is .*no text"):
+        list(Materials(TaggingRecipe.read(values)).valid)
 
 
 def test_fields_that_are_neither_tags_nor_spans_are_refused() -> None:

@@ -26,6 +26,7 @@ class Marking(Task):
 
     recipe: Any
     fields: ClassVar = ("text", "tags")
+    plain: ClassVar = ("text",)
 
     @classmethod
     def check(cls, recipe: Any) -> None:

@@ -85,19 +85,26 @@ class _Span(NamedTuple):
     start: int
     end: int
     label: str
+    # What is said to stand there; empty where nothing is said.
+    text: str = ""
 
 
 def _spans(text: str) -> list[_Span]:
-    """The entities of a JSON text: objects with start, end and label (or type), or lists of the three."""
+    """The entities of a JSON text: objects with start, end, label (or type) and maybe text, or lists of three."""
     return sorted(_span(entry) for entry in json.loads(text))
 
 
 def _span(entry: Any) -> _Span:
-    label = entry.get("label", entry.get("type")) if isinstance(entry, dict) else None
-    start, end, label = (entry["start"], entry["end"], label) if isinstance(entry, dict) else entry
-    if isinstance(start, bool) or not (isinstance(start, int) and isinstance(end, int) and isinstance(label, str)):
+    if isinstance(entry, dict):
+        label, said = entry.get("label", entry.get("type")), entry.get("text") or ""
+        entry = (entry["start"], entry["end"], label)
+    else:
+        said = ""
+    start, end, label = entry
+    whole = isinstance(start, int) and isinstance(end, int) and not isinstance(start, bool)
+    if not (whole and isinstance(label, str) and isinstance(said, str)):
         raise TypeError
-    return _Span(start, end, label)
+    return _Span(start, end, label, said)
 
 
 def _spans_fault(text: str, entities: str, words: Sequence[Word]) -> str:
@@ -116,11 +123,14 @@ def _spans_fault(text: str, entities: str, words: Sequence[Word]) -> str:
 
 def _misplaced(span: _Span, text: str, words: Sequence[Word]) -> str:
     """Why no words of this text are this span, or nothing."""
-    start, end, label = span
+    start, end, label, said = span
     if not label or any(character.isspace() for character in label):
         return f"the label {label!r} of the span {start} to {end} is empty or has a space in it"
     if not 0 <= start < end <= len(text):
         return f"{label} at {start} to {end} is no span of a text of {len(text)} characters"
+    # Spaces within a name may be written otherwise; what else differs stands elsewhere.
+    if said and said.split() != text[start:end].split():
+        return f"{label} at {start} to {end} is said to be {said[:60]!r}; there stands {text[start:end][:60]!r}"
     if start not in {word.start for word in words} or end not in {word.end for word in words}:
         near = " ".join(word.text for word in words if word.start < end and word.end > start)
         return f"{label} at {start} to {end} is {text[start:end]!r}, which begins or ends inside a word of {near!r}"
