@@ -198,6 +198,23 @@ def test_a_long_document_is_read_as_asked_and_says_so(model: Pipeline, rows: lis
     assert (results["refuse"].text, results["refuse"].status) == ("", ("refused",))
 
 
+def test_words_copied_from_any_part_of_a_long_document_tell_their_place(
+    model: Pipeline, rows: list[dict[str, str]]
+) -> None:
+    documents, long = [one["document"] for one in rows[:3]], "\n".join(one["document"] for one in rows[:3])
+    room = max(len(model.task.reader.read(one.split("\n")).pieces) for one in documents) + 1
+    [result] = model.with_settings("predict.long=window", f"predict.longest={room}").predict([long])
+    assert result.status[0] == "windows"
+    names = [name for one in rows[:3] for name in (one["document"].split(":")[0], one["summary"].split()[2])]
+    assert set(names) <= {one.text for one in result.copied}
+    assert [one.span for one in result.copied] == sorted(one.span for one in result.copied)
+    for one in result.copied:
+        assert result.text[slice(*one.span)] == one.text
+        assert long[slice(*one.source)].strip() == one.text
+    apart = [one.text for part in model.predict(documents) for one in part.copied]
+    assert [one.text for one in result.copied] == apart
+
+
 def test_a_summary_can_be_begun_for_it(model: Pipeline, rows: list[dict[str, str]]) -> None:
     other = rows[0]["summary"].split()[2]
     [result] = model.predict([{"document": rows[0]["document"], "prefix": f"{other} and"}])

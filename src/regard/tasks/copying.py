@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.tasks.drafting import Draft, Drafting
+from regard.tasks.drafting import Draft, Drafting, joined
 from regard.tasks.lines import Reader
 from regard.text.encoded import Span
 from regard.text.spans import words_of
@@ -38,7 +38,20 @@ class Pointed:
     weights: Float[Tensor, "T S"]
 
 
-def copied(drafting: Drafting, draft: Draft, begin: int) -> tuple[Copied, ...] | None:
+def copied(drafting: Drafting, drafts: Sequence[Draft], begin: int) -> tuple[Copied, ...] | None:
+    """The copied words of a text in one or several parts, each at its place in the whole; None if nothing can be."""
+    texts = [draft.text for draft in drafts]
+    starts = [len(joined(texts[: place + 1])) - len(text) for place, text in enumerate(texts)]
+    found = [_of_part(drafting, draft, begin) for draft in drafts]
+    moved = [
+        replace(one, span=(one.span[0] + start, one.span[1] + start))
+        for part, start in zip(found, starts, strict=True)
+        for one in part or ()
+    ]
+    return None if all(part is None for part in found) else tuple(moved)
+
+
+def _of_part(drafting: Drafting, draft: Draft, begin: int) -> tuple[Copied, ...] | None:
     """The copied words of a draft: those more likely copied than generated, piece by piece; None if nothing can be.
 
     What stands in a slot is the source's own word, whichever way the slot was chosen.

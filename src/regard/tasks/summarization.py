@@ -64,7 +64,7 @@ class SummarizationRecipe(WritingRecipe):
 class Summary(Drafted):
     """A summary; `copied` tells of each word that was copied which characters of the document it is."""
 
-    # None where the model cannot copy, or the document was read in several parts.
+    # None where the model cannot copy, or nothing was written.
     copied: tuple[Copied, ...] | None = None
 
 
@@ -101,7 +101,7 @@ class SummarizationTask(WritingTask):
         return Loss(found.total + weight * repeated, found.count, found.nll)
 
     def result(self, drafting: Drafting, work: Work, drafts: list[Draft]) -> Summary:
-        found = copied(drafting, drafts[0], self.sides.target.begin) if len(drafts) == 1 else None
+        found = copied(drafting, drafts, self.sides.target.begin)
         return Summary(**vars(drafting.drafted(work, drafts)), copied=found)
 
     def remarks(self, train: Iterable[Row], held_out: Iterable[Row]) -> list[str]:
