@@ -144,6 +144,24 @@ def test_a_line_without_its_field_is_named_and_costs_no_other_line(
         assert [json.loads(line).get("source") for line in lines[1:3]] == ['{"txt": "Bo"}', "{}"]
 
 
+@pytest.mark.parametrize("options", [[], ["--json"], ["--stream"], ["--embeddings"]])
+def test_a_field_that_is_no_text_is_named_and_costs_no_other_line(
+    others: dict[str, Path], tmp_path: Path, options: list[str]
+) -> None:
+    file = tmp_path / "in.jsonl"
+    rows = [{"text": ["Ada", "left"]}, {"text": {"a": 1}}, {"text": "Bo", "tags": ["O"]}, {"text": 3}, '["Cy"]']
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    result = regard("predict", others["tagging"], file, *options)
+    assert result.exit_code == 1
+    assert f'{file} line 1: In the input, text is ["Ada", "left"], a JSON list or object' in result.stderr
+    assert f'{file} line 2: In the input, text is {{"a": 1}}, a JSON list or object' in result.stderr
+    assert "2 of 5 lines could not be answered" in result.stderr
+    lines = bytes_out(result).decode().splitlines()
+    assert len(lines) == 5
+    if not options:
+        assert [bool(line) for line in lines] == [False, False, True, True, True]
+
+
 @pytest.mark.parametrize("place", range(5))
 def test_a_line_the_model_cannot_take_costs_no_other_line(run: Path, tmp_path: Path, place: int) -> None:
     rows: list[dict[str, object]] = [{"source": f"the {word}"} for word in ("dog", "cat", "red", "runs", "sees")]

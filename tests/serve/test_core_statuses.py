@@ -91,6 +91,9 @@ def test_422_is_for_what_cannot_be_in_the_words_of_the_command_line(client: http
     assert told(client.post("/v1/predict", json={}), 422) == "inputs is missing."
     assert "input is no field of this request." in told(client.post("/v1/predict", json={"input": "a"}), 422)
     assert "it lacks source" in told(client.post("/v1/predict", json={"inputs": [{"text": "a"}]}), 422)
+    told(client.post("/v1/predict", json={"inputs": [{"source": ["a", "b"]}]}), 422)
+    spoken = {"model": "dialogue", "inputs": [{"turns": '[{"speaker": "A", "text": "Hi"}]'}]}
+    assert "give a JSON list of texts" in told(client.post("/v1/predict", json=spoken), 422)
     for settings, words in [
         ({"search.bems": 2}, "Did you mean 'search.beams'"),
         ({"search.beams": 0}, "greater than"),

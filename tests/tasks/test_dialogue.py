@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.api import Materials, Pipeline, load, train
-from regard.errors import ConfigError, DataError
+from regard.data import Structure
+from regard.errors import ConfigError, DataError, RequestError
 from regard.nn import IGNORE
 from regard.tasks import TASKS, DialogueRecipe, DialogueTask
 from regard.tasks.prompted import Continued
@@ -195,6 +196,20 @@ def test_a_turn_that_is_no_text_is_named_by_file_and_line(tmp_path: Path) -> Non
     (tmp_path / "valid.jsonl").write_text('{"turns": ["a", 3], "reply": "b"}\n', "utf-8")
     with pytest.raises(DataError, match=r"valid.jsonl line 1: turns holds 3, which is no text"):
         list(Materials(asked).valid)
+
+
+@pytest.mark.parametrize("given", ['["a", 3]', '[{"speaker": "A", "text": "Hi"}]', '{"a": 1}'])
+def test_turns_of_json_that_are_no_texts_are_a_fault_and_get_no_reply(given: str, tmp_path: Path) -> None:
+    asked = DialogueRecipe.read(recipe(tmp_path, TRANSFORMER))
+    (tmp_path / "valid.jsonl").write_text(f'{{"turns": {given}, "reply": "b"}}\n', "utf-8")
+    with pytest.raises(DataError, match=r"valid.jsonl line 1: turns .*; give a JSON list of texts"):
+        list(Materials(asked).valid)
+    task = DialogueTask.learn(asked, [{"turns": "hi", "reply": "ho"}] * 3, {})
+    untrained = Pipeline(asked, task, task.model().eval(), {}, {})
+    with pytest.raises(RequestError, match=r"turns .*; give a JSON list of texts"):
+        untrained.predict([{"turns": Structure(given)}])
+    # What is typed is text, whatever it looks like.
+    assert len(untrained.predict([given])) == 1
 
 
 def test_windows_make_no_reply() -> None:

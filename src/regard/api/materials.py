@@ -15,7 +15,6 @@ from regard.data import (
     Progress,
     Row,
     Store,
-    Structure,
     comparing,
     local,
     prepare,
@@ -88,10 +87,7 @@ class Materials:
     def fault(self, fields: Mapping[str, str]) -> str:
         """What the task finds wrong with a row, or nothing."""
         task = TASKS[self.recipe.task]
-        for name in task.plain:
-            if isinstance(fields.get(name), Structure):
-                return f"{name} is {fields[name][:40]}, a JSON list or object and no text"
-        told: str = task.fault(fields, self.recipe)
+        told: str = task.unreadable(fields) or task.fault(fields, self.recipe)
         return told
 
     def test(self, name: str) -> Corpus:

@@ -132,6 +132,8 @@ class Pipeline:
         talks = "messages" in row and hasattr(getattr(self.recipe, "predict", None), "chat")
         if lacking and not talks:
             raise RequestError(f"The input has the fields {', '.join(row) or 'none'}; it lacks {', '.join(lacking)}.")
+        if wrong := self.task.unreadable({name: row[name] for name in self.task.inputs() if name in row}):
+            raise RequestError(f"In the input, {wrong}.")
         return row
 
     def embed(self, inputs: Iterable[Input]) -> Iterator[Float[Tensor, " D"]]:

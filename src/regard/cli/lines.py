@@ -3,13 +3,14 @@
 import json
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from jaxtyping import Float
 from torch import Tensor
 
 from regard.api import Pipeline
 from regard.cli.printing import STATUSES, json_line, one_line, told
+from regard.data import Structure
 from regard.errors import DataError, ModelError, RegardError, RequestError
 from regard.files import STANDARD_INPUT, byte_lines, decoded, shown
 from regard.tasks import Result
@@ -74,8 +75,15 @@ def _fields(line: str, place: str) -> str | dict[str, str]:
         return value
     if not isinstance(value, dict):
         raise DataError(f"{place}: {line[:40]!r} is no JSON object of fields and no text.")
-    given = {name: one for name, one in value.items() if one is not None}
-    return {name: one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for name, one in given.items()}
+    return {name: _field(one) for name, one in value.items() if one is not None}
+
+
+def _field(value: Any) -> str:
+    """A JSON value as a field has it; of a list or an object it stays known that it is one."""
+    if isinstance(value, str):
+        return value
+    text = json.dumps(value, ensure_ascii=False)
+    return Structure(text) if isinstance(value, list | dict) else text
 
 
 def one_by_one(pipeline: Pipeline, lines: Iterable[Given]) -> Iterator[tuple[Given, Result]]:
@@ -95,7 +103,7 @@ def embedded(pipeline: Pipeline, lines: Iterable[Given]) -> Iterator[tuple[Given
 
 
 def fitting(pipeline: Pipeline, lines: Iterable[Given]) -> Iterator[Given]:
-    """Lines, of which those that lack a field are seen to have no answer."""
+    """Lines, of which those that lack a field or have one that is no text are seen to have no answer."""
     for line in lines:
         try:
             pipeline.row(line.asked)

@@ -1,6 +1,7 @@
 """Dialogue: the turns of a conversation in, a reply out."""
 
 import inspect
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -65,6 +66,15 @@ class DialogueTask(WritingTask):
     def known_by(cls) -> tuple[str, ...]:
         """What was said before: half of the replies there are have been given elsewhere."""
         return cls.inputs()
+
+    @classmethod
+    def row(cls, line: str) -> dict[str, str]:
+        """A line is text, whatever it looks like: one that looks like a list of anything else becomes a list of it."""
+        return {"turns": json.dumps(turns.turns(line)) if turns.fault(line) else line}
+
+    @classmethod
+    def unreadable(cls, row: Row) -> str:
+        return super().unreadable(row) or turns.fault(row["turns"])
 
     @classmethod
     def fault(cls, row: Row, recipe: Any) -> str:

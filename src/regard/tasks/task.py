@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.data import Encoding, Examples, Store
+from regard.data import Encoding, Examples, Store, Structure
 from regard.errors import ConfigError, RequestError
 from regard.explain import Subject
 from regard.metrics import Likelihood
@@ -122,6 +122,14 @@ class Task(Protocol):
         forms = cls.forms()
         known = any(set(fields) == set(form) for form in forms)
         return "" if known else f"this task needs {', or '.join(' and '.join(form) for form in forms)}"
+
+    @classmethod
+    def unreadable(cls, row: Row) -> str:
+        """Which field of a row, to learn from or to predict from, is not what the task reads there, or nothing."""
+        for name in cls.plain:
+            if isinstance(row.get(name), Structure):
+                return f"{name} is {row[name][:40]}, a JSON list or object and no text; give a text"
+        return ""
 
     @classmethod
     def fault(cls, row: Row, recipe: Any) -> str:

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+from regard.data import Structure
+
 
 def turns(text: str) -> list[str]:
     """The turns; a text that is no list of texts is one turn, or several with tabs between.
@@ -19,6 +21,8 @@ def turns(text: str) -> list[str]:
 def fault(text: str) -> str:
     """What is wrong with the turns of a row, or nothing."""
     found = _listed(text)
+    if isinstance(text, Structure) and not isinstance(found, list):
+        return f"turns is {text[:40]}, a JSON object; give a JSON list of texts"
     wrong = [turn for turn in found if not isinstance(turn, str)] if isinstance(found, list) else []
     return f"turns holds {json.dumps(wrong[0])[:40]}, which is no text; give a JSON list of texts" if wrong else ""
 
