@@ -16,6 +16,8 @@ from regard.api import Materials, Pipeline, load, train
 from regard.data import Structure
 from regard.errors import ConfigError, DataError, RequestError
 from regard.nn import IGNORE
+from regard.starter import write_dialogues
+from regard.starter.dialogues import BETWEEN
 from regard.tasks import TASKS, DialogueRecipe, DialogueTask
 from regard.tasks.prompted import Continued
 from regard.tasks.turns import fault, turns
@@ -106,6 +108,38 @@ def test_turns_may_be_a_list_or_stand_between_tabs(model: Pipeline) -> None:
         [asked("blue"), {"turns": "I want a blue scarf.\tWhich one?"}, "I want a blue scarf.\tWhich one?"]
     )
     assert listed.text == tabbed.text == line.text == "The blue one!"
+
+
+@pytest.mark.parametrize("history", [0, 1])
+def test_a_table_of_turns_is_read_as_a_list_of_them_is(history: int, tmp_path: Path) -> None:
+    write_dialogues(tmp_path, 12, 4, 0)
+    asked = recipe(tmp_path / "unused", TRANSFORMER, history=history, between=BETWEEN)
+    columns = {"turns": "turns", "reply": "reply"}
+    read = {}
+    for kind in ("tsv", "jsonl"):
+        asked["data"] = {"root": str(tmp_path), "train": {"path": f"train.{kind}", "columns": columns}}
+        rows = [row.fields for row in Materials(DialogueRecipe.read(asked)).train[0]]
+        task = DialogueTask.learn(DialogueRecipe.read(asked), rows, {})
+        found = task.encoding({}).encode({name: [row[name] for row in rows] for name in task.fields})
+        read[kind] = (task.files(), found)
+    assert read["tsv"] == read["jsonl"]
+
+
+def test_what_stands_between_turns_is_known_in_all_the_model_is_given(tmp_path: Path) -> None:
+    quick = {"updates": 2, "every": 2}
+    train(recipe(tmp_path / "data", TRANSFORMER, history=1, between=" | ", train=quick), tmp_path / "run")
+    model = load(tmp_path / "run")
+    last, text, tabbed = (model.task.lines(model.recipe)(one) for one in ('["b"]', "a | b", "a\tb"))
+    assert (last, text, tabbed) == (["b"], ["b"], ["a\tb"])
+    rows = [{"turns": one, "reply": "The red one!"} for one in ('["x", "Which one?"]', "x | Which one?")]
+    listed, joined = model.task.likelihood(model.model, rows, model.recipe)
+    assert listed == joined
+    assert len({one.score for one in model.predict([row["turns"] for row in rows])}) == 1
+
+
+def test_nothing_cannot_stand_between_turns() -> None:
+    with pytest.raises(ConfigError, match="between"):
+        DialogueRecipe.read({"task": "dialogue", "data": {}, "model": "transformer", "between": ""})
 
 
 TEXTS = [

@@ -19,6 +19,7 @@ def described(served: Served, settings: ServeSettings) -> dict[str, Any]:
     loaded = served.loaded
     pipeline, looks = loaded.pipeline, any(name.endswith(".weights") for name in taps(loaded.pipeline.model))
     told = languages(pipeline.recipe, settings.languages.get(served.name, ""), served.name)
+    between = getattr(pipeline.recipe, "between", "")
     return {
         "id": served.name,
         "object": "model",
@@ -29,6 +30,7 @@ def described(served: Served, settings: ServeSettings) -> dict[str, Any]:
         "title": served.title,
         "fields": list(pipeline.task.inputs()),
         **({"languages": told} if told else {}),
+        **({"between": between} if between else {}),
         "parameters": sum(one.numel() for one in pipeline.model.parameters()),
         "golden": [dict(entry) for entry in pipeline.golden[: settings.golden]],
         "methods": methods(),

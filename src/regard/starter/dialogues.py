@@ -43,7 +43,7 @@ def possible() -> int:
 def write_dialogues(folder: Path, size: int = 6000, held_out: int = 500, seed: int = 0) -> dict[str, Path]:
     """Writes train, valid and test as JSON lines and as tables, both with turns and reply; the paths by name.
 
-    In a table the turns are in one column with ` | ` between.
+    In a table the turns are in one column with ` | ` between, which a recipe reads with `between = " | "`.
     """
     made = parts(lambda count, part: rows(count, seed, part), size, held_out)
     lines = {f"{part}.jsonl": json_lines({**row} for row in made[part]) for part in made}

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import torch
 from jaxtyping import Int
-from pydantic import NonNegativeInt
+from pydantic import Field, NonNegativeInt
 from torch import Tensor
 
 from regard.config import Part
@@ -44,6 +44,8 @@ class DialogueRecipe(WritingRecipe):
 
     # How many of the last turns are read; 0: all of them.
     history: NonNegativeInt = 0
+    # What stands between two turns where they are one text and no JSON list. A column of a .tsv cannot hold a tab.
+    between: str = Field(default=turns.TAB, min_length=1)
     search: ReplySearch = ReplySearch()
     metrics: tuple[Part, ...] = tuple(Part(name=name) for name in METRICS)
     predict: ReplySettings = ReplySettings()
@@ -88,10 +90,10 @@ class DialogueTask(WritingTask):
 
     @classmethod
     def lines(cls, recipe: DialogueRecipe) -> Lines:
-        return partial(turns.last, count=recipe.history)
+        return partial(turns.last, count=recipe.history, between=recipe.between)
 
     def setting(self) -> str:
-        return f"{self.recipe.history} {self.continues}"
+        return f"{self.recipe.history} {self.continues} {self.recipe.between!r}"
 
     @property
     def continues(self) -> bool:

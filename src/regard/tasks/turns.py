@@ -1,21 +1,23 @@
-"""The turns of a conversation as a row has them: a JSON list of texts, or a text with tabs between turns."""
+"""The turns of a conversation as a row has them: a JSON list of texts, or a text with something between turns."""
 
 import json
 from typing import Any
 
 from regard.data import Structure
 
+TAB = "\t"
 
-def turns(text: str) -> list[str]:
-    """The turns; a text that is no list of texts is one turn, or several with tabs between.
 
-    >>> turns('["Hi!", "Hello."]'), turns("Hi!\\tHello."), turns("[sic] Hi!")
+def turns(text: str, between: str = TAB) -> list[str]:
+    """The turns; a text that is no list of texts is one turn, or several with `between` between.
+
+    >>> turns('["Hi!", "Hello."]'), turns("Hi! | Hello.", " | "), turns("[sic] Hi!")
     (['Hi!', 'Hello.'], ['Hi!', 'Hello.'], ['[sic] Hi!'])
     """
     found = _listed(text)
     if isinstance(found, list) and all(isinstance(turn, str) for turn in found):
         return found
-    return text.split("\t")
+    return text.split(between)
 
 
 def fault(text: str) -> str:
@@ -37,6 +39,6 @@ def _listed(text: str) -> Any:
         return None
 
 
-def last(text: str, count: int) -> list[str]:
+def last(text: str, count: int, between: str = TAB) -> list[str]:
     """The last turns of a conversation; all of them where `count` is 0."""
-    return turns(text)[-count:] if count else turns(text)
+    return turns(text, between)[-count or None :]

@@ -36,7 +36,7 @@ export function language(bench) {
 }
 
 export function dialogue(bench) {
-  const turns = () => { try { const found = JSON.parse(bench.input().turns); return Array.isArray(found) ? found.map(String) : [bench.input().turns]; } catch { return bench.input().turns.split("\t"); } };
+  const turns = () => { try { const found = JSON.parse(bench.input().turns); return Array.isArray(found) ? found.map(String) : [bench.input().turns]; } catch { return bench.input().turns.split(bench.model.between ?? "\t"); } };
   const talk = make("div", { class: "talk", role: "log", "aria-live": "polite", "aria-label": say("dialogue.talk") });
   const message = make("input", { class: "grow", "aria-label": say("dialogue.message"), placeholder: say("dialogue.message"), autocomplete: "off" });
   let reply = "";
