@@ -4,11 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
 import regard
 from regard.api import Materials, Pipeline
 from regard.api.checks import check
 from regard.demo import DEMOS
+from regard.errors import RequestError
 from regard.starter import WRITERS
 from regard.tasks import TASKS
 
@@ -69,6 +71,18 @@ def test_as_many_results_as_inputs_whatever_they_are(model: Pipeline) -> None:
 def test_a_line_of_text_is_an_input(model: Pipeline) -> None:
     line = "\t".join("The dog sleeps in Austin." for _ in model.task.inputs())
     assert model.predict([line])[0].text == model.predict([model.task.row(line)])[0].text
+
+
+def test_every_model_with_an_encoder_gives_vectors(model: Pipeline) -> None:
+    rows = [model.asked(row.fields) for row in Materials(model.recipe).valid]
+    if not hasattr(model.model, "encoder"):
+        with pytest.raises(RequestError, match="use a model with an encoder"):
+            list(model.embed(rows))
+        return
+    together = torch.stack(list(model.embed(rows)))
+    alone = torch.stack([vector for row in rows for vector in model.embed([row])])
+    assert together.shape == (len(rows), model.model.encoder.width)
+    torch.testing.assert_close(alone, together, atol=1e-4, rtol=1e-4)
 
 
 def test_results_are_json(model: Pipeline) -> None:

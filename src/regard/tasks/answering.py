@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
+from jaxtyping import Float
 from pydantic import model_validator
-from torch import nn
+from torch import Tensor, nn
 
 from regard.config import Part
 from regard.data import Encoding
@@ -119,6 +120,10 @@ class AnsweringTask(Task):
 
     def predict(self, model: nn.Module, rows: Iterable[Row], recipe: AnsweringRecipe) -> Iterator[Answer]:
         return self.finding(model, recipe)(rows)
+
+    def embed(self, model: nn.Module, rows: Iterable[Row], recipe: AnsweringRecipe) -> Iterator[Float[Tensor, " D"]]:
+        """The mean of the states of each question with its passage, window by window."""
+        return self.finding(model, recipe).vectors(rows, recipe)
 
     def finding(self, model: nn.Module, recipe: AnsweringRecipe) -> Finding:
         layout = self.layout(next(model.parameters()).device)

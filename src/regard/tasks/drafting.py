@@ -14,6 +14,7 @@ from regard.tasks.grouping import GroupSettings, blocks
 from regard.tasks.lines import Filling, Read, Reader
 from regard.tasks.results import Status, Written, plain, status
 from regard.tasks.task import Row
+from regard.tasks.vectors import too_long
 from regard.text import Streaming
 from regard.text.patterns import starts_cjk
 
@@ -119,6 +120,13 @@ class Drafting:
             raise RequestError(f"A text of {len(parts)} parts cannot be given a prefix; send the parts alone.")
         jobs = [self.job(self.reader.numbered(part), row) for part in parts]
         return Work(read.text, jobs, (STATUSES[self.settings.long],) if length > room else ())
+
+    def sources(self, row: Row, field: str) -> list[tuple[int, ...]]:
+        """The parts of a row as the model reads them, where nothing is to be written."""
+        work = self.work(row, field)
+        if work.how == ("refused",):
+            raise too_long(work.text, self.settings.longest)
+        return [job.pieces for job in work.jobs]
 
     def room(self, length: int) -> int:
         longest = self.settings.longest

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from pydantic import Field, NonNegativeInt, PositiveInt
 from torch import Tensor
 
-from regard.tasks import reading
+from regard.tasks import reading, vectors
 from regard.tasks.grouping import blocks, in_groups
 from regard.tasks.passages import Layout, Window, around, shares
 from regard.tasks.reading import LongSettings
@@ -106,6 +106,19 @@ class Finding:
             jobs = [window for work in works for window in work.windows]
             scored = iter(in_groups(jobs, lambda window: window.size, self.settings, self.scored))
             yield from (self.answer(work, list(islice(scored, len(work.windows)))) for work in works)
+
+    def vectors(self, rows: Iterable[Mapping[str, str]], recipe: Any) -> Iterator[Float[Tensor, " D"]]:
+        """The mean of the states of all windows of each row."""
+        windows = (self.read(work) for block in blocks(rows) for work in self.works(block))
+        return vectors.means(
+            self.model, windows, recipe, lambda window: window.size, lambda some: self.layout(some).states(self.model)
+        )
+
+    def read(self, work: Work) -> list[Window]:
+        """The windows of a row; a RequestError where it is refused."""
+        if work.status == ("refused",):
+            raise vectors.too_long(work.passage.text, self.settings.longest)
+        return work.windows
 
     def works(self, rows: Sequence[Mapping[str, str]]) -> list[Work]:
         questions = self.tokenizer.encode_many([row["question"] for row in rows])

@@ -15,6 +15,7 @@ from regard.models import DocumentReader, SpanReader, Spans
 from regard.nn import Loss
 from regard.tasks.answers import likeliest, right
 from regard.tasks.reading import Reading, rectangle, windows
+from regard.tasks.vectors import States
 from regard.text import Cut, Tokenizing
 from regard.text.encoded import Span
 
@@ -129,6 +130,10 @@ class Layout(Protocol):
 
     def logits(self, model: Any) -> Float[Tensor, "B C 2"]: ...
 
+    def states(self, model: Any) -> States:
+        """What the model's encoder makes of question and passage."""
+        ...
+
 
 @dataclass(frozen=True)
 class Together:
@@ -152,9 +157,16 @@ class Together:
         places_BP = (starts_B1 + torch.arange(inside_BP.shape[1], device=device)) * inside_BP
         return cls(pieces_BT, real_BT, (second_BT & real_BT).long(), places_BP, inside_BP)
 
+    def known(self, model: Any) -> Int[Tensor, "B T"] | None:
+        """Which segment each piece is in, for an encoder that knows two."""
+        known = model.encoder.embedding.segments
+        return self.segments if known is not None and len(known) > 1 else None
+
+    def states(self, model: Any) -> States:
+        return States(model.encoder(self.pieces, self.real, self.known(model)), self.real)
+
     def logits(self, model: Any) -> Float[Tensor, "B C 2"]:
-        known = model.encoder.embedding.segments is not None and len(model.encoder.embedding.segments) > 1
-        logits_BT2 = model(self.pieces, self.real, self.segments if known else None)
+        logits_BT2 = model(self.pieces, self.real, self.known(model))
         places_BC = torch.cat([torch.zeros_like(self.places[:, :1]), self.places], dim=1)
         inside_BC = torch.cat([torch.ones_like(self.inside[:, :1]), self.inside], dim=1)
         logits_BC2 = logits_BT2.gather(1, places_BC[..., None].expand(-1, -1, 2))
@@ -174,6 +186,11 @@ class Apart:
     def of(cls, given: Sequence[Window], tokenizer: Tokenizing, device: torch.device) -> "Apart":
         question = rectangle([window.question for window in given], tokenizer.padding, device)
         return cls(*question, *rectangle([window.passage for window in given], tokenizer.padding, device))
+
+    def states(self, model: Any) -> States:
+        texts = ((self.question, self.question_real), (self.passage, self.passage_real))
+        states_BTD = torch.cat([model.encoder(*text) for text in texts], dim=1)
+        return States(states_BTD, torch.cat([self.question_real, self.passage_real], dim=1))
 
     def logits(self, model: Any) -> Float[Tensor, "B C 2"]:
         return model(self.question, self.question_real, self.passage, self.passage_real)

@@ -18,7 +18,7 @@ from regard.explain import Subject
 from regard.models import Start, State
 from regard.models.build import build, read
 from regard.nn import Loss
-from regard.tasks import explained, sides
+from regard.tasks import explained, sides, vectors
 from regard.tasks.grouping import GroupSettings, blocks, in_groups
 from regard.tasks.marking import Marking, MarkingRecipe
 from regard.tasks.reading import LongSettings, Reading
@@ -101,6 +101,12 @@ class GenerativeTaggingTask(Marking):
         """A result for each row, in order, as search and prediction are set in `recipe`."""
         return self.writing(model, recipe)(rows)
 
+    def embed(
+        self, model: nn.Module, rows: Iterable[Row], recipe: GenerativeTaggingRecipe
+    ) -> Iterator[Float[Tensor, " D"]]:
+        """The mean of the states of each text, window by window."""
+        return vectors.of_pieces(model, self.writing(model, recipe).sources(rows), recipe)
+
     def writing(self, model: nn.Module, recipe: GenerativeTaggingRecipe) -> "Writing":
         taking = Taking(self.words, recipe.predict, recipe.words, recipe.predict.longest)
         # How sure a tag is, is told with every entity; and tags are repeated, whatever else may not be.
@@ -174,6 +180,14 @@ class Writing:
             parts = [part for work in works for part in work.parts]
             coming = iter(in_groups(parts, lambda part: sum(part.sizes), beams, self.written))
             yield from (self.whole(work, [next(coming) for _ in work.windows]) for work in works)
+
+    def sources(self, rows: Iterable[Mapping[str, str]]) -> Iterator[list[list[int]]]:
+        """The windows of each row as the model reads them, where nothing is to be written."""
+        for block in blocks(rows):
+            for work in self.taking.works(block):
+                if work.status(self.taking.room, self.taking.settings) == ("refused",):
+                    raise vectors.too_long(work.text, self.taking.longest)
+                yield [self.taking.words.flat(part) for part in work.parts]
 
     def written(self, parts: list[Sentence]) -> list[Hypothesis]:
         self.model.eval()

@@ -13,6 +13,7 @@ from regard.explain import Subject
 from regard.metrics import Likelihood
 from regard.nn import Loss
 from regard.tasks.recipe import Recipe
+from regard.tasks.vectors import no_vectors
 
 Row = Mapping[str, str]
 
@@ -193,7 +194,7 @@ class Task(Protocol):
 
     def embed(self, model: nn.Module, rows: Iterable[Row], recipe: Any) -> Iterator[Float[Tensor, " D"]]:
         """One vector for each row."""
-        raise RequestError(f"The task {recipe.task} gives no vectors of whole texts; use a model with an encoder.")
+        raise no_vectors(recipe.task)
 
     def spoken(self, recipe: Any, languages: Mapping[str, str]) -> Any:
         """The recipe as a corpus in these languages asks for it."""

@@ -21,6 +21,7 @@ from regard.tasks.interpreting import SimultaneousSettings, interpret
 from regard.tasks.links import Alignment, alignments
 from regard.tasks.results import Status, Written, plain, status
 from regard.tasks.sides import Sides
+from regard.tasks.vectors import too_long
 from regard.text import Cut, Streaming, Tokenizing, parts, placeholders
 from regard.text.alignment import Link
 from regard.text.glossary import Entry, Glossary, Item, receipt
@@ -195,6 +196,13 @@ class Translating:
     def seen(self) -> bool:
         """Whether the model's attention can be looked at; where it cannot, marks keep their share of the text."""
         return bool(getattr(self.model, "looks", ()))
+
+    def sources(self, row: Mapping[str, str]) -> list[list[int]]:
+        """The parts of a row as the model reads them, where nothing is to be written."""
+        work = self.work(row)
+        if not work.jobs and work.taken.text.strip():
+            raise too_long(work.source, self.settings.longest)
+        return [job.pieces for job in work.jobs]
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """The parts of a text that are translated by themselves; none where there is nothing, or it is refused."""

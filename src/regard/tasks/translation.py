@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
+from jaxtyping import Float
 from pydantic import PositiveInt
-from torch import nn
+from torch import Tensor, nn
 
 from regard.config import Part, Rate, Settings
 from regard.data import Encoding
@@ -15,7 +16,7 @@ from regard.explain import Subject
 from regard.metrics import metric
 from regard.models.build import build, read
 from regard.nn import Loss
-from regard.tasks import explained, sides
+from regard.tasks import explained, sides, vectors
 from regard.tasks.recipe import Recipe
 from regard.tasks.sides import Batch, Cutting, Sides
 from regard.tasks.task import Row, Task
@@ -153,6 +154,10 @@ class TranslationTask(Task):
     def settle(self, model: nn.Module, row: Row, recipe: TranslationRecipe) -> Iterator[str | Translation]:
         """What is settled of one translation while the search goes on, and at last the translation."""
         return self.translating(model, recipe).settle(row)
+
+    def embed(self, model: nn.Module, rows: Iterable[Row], recipe: TranslationRecipe) -> Iterator[Float[Tensor, " D"]]:
+        """The mean of the states of each source, all its parts together."""
+        return vectors.of_pieces(model, map(self.translating(model, recipe).sources, rows), recipe)
 
     def subject(self, model: nn.Module, row: Row, recipe: TranslationRecipe, target: str | None) -> Subject:
         return explained.translated(self, model, row, recipe, target)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from pydantic import NonNegativeInt
 from torch import Tensor, nn
 
@@ -17,7 +17,7 @@ from regard.metrics import Likelihood, metric
 from regard.models import Decoded
 from regard.models.build import build, read
 from regard.nn import IGNORE, Loss
-from regard.tasks import explained, sides
+from regard.tasks import explained, sides, vectors
 from regard.tasks.drafting import Draft, Drafted, Drafting, DraftSettings, Long, Work, chosen
 from regard.tasks.generating import Generating
 from regard.tasks.grouping import GroupSettings, blocks, in_groups
@@ -150,6 +150,11 @@ class WritingTask(Task):
         work = drafting.work(row, self.fields[0])
         for found in drafting.settle(work):
             yield found if isinstance(found, str) else self.result(drafting, work, found)
+
+    def embed(self, model: nn.Module, rows: Iterable[Row], recipe: Any) -> Iterator[Float[Tensor, " D"]]:
+        """The mean of the states of what is read of each source."""
+        drafting = self.drafting(model, recipe)
+        return vectors.of_pieces(model, (drafting.sources(row, self.fields[0]) for row in rows), recipe)
 
     def result(self, drafting: Drafting, work: Work, drafts: list[Draft]) -> Drafted:
         """What comes of a row once all its parts are searched."""
