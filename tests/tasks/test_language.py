@@ -346,6 +346,38 @@ def test_several_outputs_are_all_told() -> None:
     assert "alternatives" not in continued("transformer_language", texts("the"), predict={"pieces": 2})[0].plain()
 
 
+@every_model
+@pytest.mark.parametrize("way", ["beam", "sample"])
+def test_several_outputs_each_go_on_in_windows_of_their_own(way: str, name: str) -> None:
+    task, model = made(name)
+    search = {**WAYS[way], "best": 3}
+    settings = recipe(name, search=search, predict={"longest": 12, "pieces": 40})
+    rows = [{"text": "the king"}, {"text": "a cat", "seed": "5"}]
+    together = list(task.predict(model, rows, settings))
+    for row, found in zip(rows, together, strict=True):
+        (alone,), (*_, settled) = task.predict(model, [row], settings), task.settle(model, row, settings)
+        assert isinstance(settled, Continuation)
+        written = [one.text for one in found.alternatives]
+        assert len(set(written)) == 3
+        for other in (alone, settled):
+            assert other.alternatives is not None
+            assert [one.text for one in other.alternatives] == written
+            assert other.score == pytest.approx(found.score, abs=1e-4)
+        assert found.text == found.alternatives[0].text
+        assert (found.pieces, found.score) == (found.alternatives[0].pieces, found.alternatives[0].score)
+        # An end that was written has a probability too.
+        assert all(len(one.probabilities) > len(one.pieces) or len(one.pieces) == 40 for one in found.alternatives)
+
+
+def test_the_first_of_several_outputs_is_what_one_alone_would_be() -> None:
+    settings = [recipe(search={**WAYS["beam"], "best": best}, predict={"longest": 12, "pieces": 40}) for best in (3, 1)]
+    task, model = made("transformer_language")
+    several, one = (next(iter(task.predict(model, texts("the king"), each))) for each in settings)
+    assert "windows" in one.status
+    assert (several.text, several.status) == (one.text, one.status)
+    assert several.score == pytest.approx(one.score, abs=1e-4)
+
+
 def test_a_row_without_a_prompt_is_refused_in_a_sentence() -> None:
     with pytest.raises(RequestError, match="stands in the field text"):
         continued("transformer_language", [{"question": "who?"}])

@@ -6,7 +6,7 @@ row -> pieces -> what the model can look at -> search -> text;   what is still m
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import torch
@@ -46,7 +46,7 @@ class Continuation:
 
 @dataclass(frozen=True)
 class Work:
-    """A prompt on its way: its pieces, how it was cut, and what was found in each window so far."""
+    """An output on its way: its prompt in pieces, how that was cut, and what was found in each window so far."""
 
     prompt: str
     pieces: tuple[int, ...]
@@ -54,14 +54,17 @@ class Work:
     seed: int | None
     # What has to be written first.
     prefix: tuple[int, ...] = ()
-    found: tuple[list[Hypothesis], ...] = ()
+    found: tuple[Hypothesis, ...] = ()
+    # Which of the outputs of its prompt it is.
+    number: int = 0
 
     @property
     def written(self) -> tuple[int, ...]:
-        return tuple(chain.from_iterable(hypotheses[0].pieces for hypotheses in self.found))
+        return tuple(chain.from_iterable(one.pieces for one in self.found))
 
-    def grown(self, found: list[Hypothesis]) -> "Work":
-        return replace(self, found=(*self.found, found))
+    def grown(self, found: Sequence[Hypothesis]) -> list["Work"]:
+        """The outputs it becomes: one for each of what was found, which is several in the first window only."""
+        return [replace(self, found=(*self.found, one), number=self.number + at) for at, one in enumerate(found)]
 
 
 @dataclass(frozen=True)
@@ -76,26 +79,37 @@ class Continuing:
 
     def __call__(self, rows: Iterable[Mapping[str, str]]) -> Iterator[Continuation]:
         for window in blocks(rows):
-            works = [self.work(row) for row in window]
-            while going := [number for number, work in enumerate(works) if self.left(work)]:
-                found = self.searched_in_groups([works[number] for number in going])
-                for number, hypotheses in zip(going, found, strict=True):
-                    works[number] = works[number].grown(hypotheses)
-            yield from map(self.whole, works)
+            begun = self.window([self.work(row) for row in window])
+            ended = iter(self.ended([work for outputs in begun for work in outputs]))
+            yield from (self.whole(list(islice(ended, len(outputs)))) for outputs in begun)
+
+    def window(self, works: list[Work]) -> list[list[Work]]:
+        """What becomes of each in its next window; what has none stays as it is."""
+        going = [work for work in works if self.left(work)]
+        found = iter(self.searched_in_groups(going))
+        return [work.grown(next(found)) if self.left(work) else [work] for work in works]
+
+    def ended(self, works: list[Work]) -> list[Work]:
+        """Outputs with all windows after their first."""
+        while any(map(self.left, works)):
+            works = [work for [work] in self.window(works)]
+        return works
 
     def settle(self, row: Mapping[str, str]) -> Iterator[str | Continuation]:
         """What is settled of a continuation as it grows, never taken back, and at last the continuation."""
         work = self.work(row)
         prompt, growing = self.echoed(work), Growing(self.tokenizer, work.pieces)
         self.model.eval()
+        others: list[Work] = []
         while self.left(work):
             found, (source, real) = Progressing(()), self.sources([work])
             request, ending = self.request(work), self.ending
-            for found in stream(ending, source, real, self.search, request, None, ending.banned):
+            for found in stream(ending, source, real, self.asked([work]), request, None, ending.banned):
                 if text := growing.settled([*work.written, *found.settled]):
                     yield prompt + text
-            work = work.grown(list(found.outputs))
-        yield self.whole(work)
+            work, *more = work.grown(found.outputs)
+            others += more
+        yield self.whole([work, *self.ended(others)])
 
     def work(self, row: Mapping[str, str]) -> Work:
         """A row as the model is given it."""
@@ -129,8 +143,8 @@ class Continuing:
         return None if self.longest is None else max(self.longest - min(pieces, self.longest // 2), 1)
 
     def left(self, work: Work) -> int:
-        """How many pieces are still to be written; of several outputs each has one window only."""
-        if not work.pieces or (work.found and (work.found[-1][0].complete or self.search.best > 1)):
+        """How many pieces are still to be written; none after an end, or where nothing could follow any more."""
+        if not work.pieces or (work.found and (work.found[-1].complete or not work.found[-1].pieces)):
             return 0
         return self.settings.pieces - len(work.written)
 
@@ -143,8 +157,8 @@ class Continuing:
         left = self.left(work)
         if self.longest is not None:
             left = max(min(left, self.longest - len(self.seen(work))), 1)
-        # Each window draws its own luck; without a seed of its own, a window's pieces decide.
-        seed = None if work.seed is None else work.seed + (len(work.found) << 32)
+        # Each window of each output draws its own luck; without a seed of its own, a window's pieces decide.
+        seed = None if work.seed is None else work.seed + (len(work.found) << 32) + (work.number << 64)
         return Request(prefix=() if work.found else work.prefix, before=work.written, seed=seed, longest=left)
 
     def sources(self, works: Sequence[Work]) -> tuple[Tensor, Tensor]:
@@ -153,46 +167,53 @@ class Continuing:
 
     def searched_in_groups(self, works: list[Work]) -> list[list[Hypothesis]]:
         """The outputs of each, those of similar length together."""
-        group = GroupSettings(rows=self.settings.rows, tokens=max(self.settings.tokens // self.search.width, 1))
+        width = self.asked(works).width
+        group = GroupSettings(rows=self.settings.rows, tokens=max(self.settings.tokens // width, 1))
         return in_groups(works, lambda work: len(self.seen(work)), group, self.searched)
+
+    def asked(self, works: Sequence[Work]) -> SearchSettings:
+        """How outputs that are equally far are searched: several begin in the first window, and each goes on as one."""
+        begun = any(work.found for work in works)
+        return self.search.model_copy(update={"best": 1}) if begun else self.search
 
     def searched(self, works: list[Work]) -> list[list[Hypothesis]]:
         self.model.eval()
         source, real = self.sources(works)
         requests = [self.request(work) for work in works]
         with torch.inference_mode():
-            return search(self.ending, source, real, self.search, requests, None, self.ending.banned)
+            return search(self.ending, source, real, self.asked(works), requests, None, self.ending.banned)
 
-    def whole(self, work: Work) -> Continuation:
-        """All windows of a row put together."""
+    def whole(self, outputs: list[Work]) -> Continuation:
+        """All outputs of a row, each with its windows put together."""
+        work = outputs[0]
         if not work.found:
             return Continuation(self.echoed(work), 0.0, work.status)
-        best = [hypotheses[0] for hypotheses in work.found]
-        written = [self.written(work, one) for one in best]
-        many = work.found[0] if self.search.best > 1 else None
+        written = [*map(self.written, outputs)]
         return Continuation(
-            self.echoed(work) + Growing(self.tokenizer, work.pieces).whole(work.written),
-            mean_score(best),
+            self.echoed(work) + written[0].text,
+            written[0].score,
             (*work.status, *statuses(work)),
-            tuple(piece for one in written for piece in one.pieces),
-            tuple(probability for one in written for probability in one.probabilities),
+            written[0].pieces,
+            written[0].probabilities,
             work.prompt if self.settings.echo else None,
-            None if many is None else tuple(self.written(work, one) for one in many),
+            tuple(written) if self.search.best > 1 else None,
         )
 
     def echoed(self, work: Work) -> str:
         return work.prompt if self.settings.echo else ""
 
-    def written(self, work: Work, one: Hypothesis) -> Written:
-        probabilities = tuple(torch.tensor(one.piece_log_probabilities, dtype=torch.float64).exp().tolist())
-        text = Growing(self.tokenizer, work.pieces).whole(one.pieces)
-        return Written(text, one.score, tuple(map(self.tokenizer.piece, one.pieces)), probabilities, one.pieces)
+    def written(self, work: Work) -> Written:
+        """An output as its reader sees it."""
+        log = [value for one in work.found for value in one.piece_log_probabilities]
+        probabilities = tuple(torch.tensor(log, dtype=torch.float64).exp().tolist())
+        text, pieces = Growing(self.tokenizer, work.pieces).whole(work.written), work.written
+        return Written(text, mean_score(work.found), tuple(map(self.tokenizer.piece, pieces)), probabilities, pieces)
 
 
 def statuses(work: Work) -> tuple[Status, ...]:
     """How a continuation ended, and what is odd about it."""
     found: list[Status] = ["windows"] if len(work.found) > 1 else []
-    found.append("complete" if work.found[-1][0].complete else "limit")
+    found.append("complete" if work.found[-1].complete else "limit")
     return (*found, "looped") if looped(work.written) else tuple(found)
 
 

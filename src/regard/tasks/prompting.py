@@ -31,7 +31,8 @@ class ContinueSettings(GroupSettings):
     # The most new pieces, an end counted.
     pieces: PositiveInt = 100
     # The most pieces a model looks at, old and new; by default as many as a block of training has. What is to become
-    # longer is written in windows. A recurrent model has no such limit.
+    # longer is written in windows. A recurrent model has no such limit. Of several outputs (search.best), found in the
+    # first window, each goes on by itself, and they stay in that order.
     longest: PositiveInt | None = None
     # What is kept of a prompt that leaves no room for what follows: at least half of what the model looks at.
     long: Literal["tail", "head", "refuse"] = "tail"
