@@ -59,6 +59,64 @@ def test_a_run_goes_on_with_the_settings_tokenizer_and_parameters_of_its_start(s
     assert any("new: none" in line for line in told)
 
 
+WHOLE: dict[str, dict[str, object]] = {
+    "transformer": {"name": "transformer", "width": 8, "layers": 1, "attention": {"heads": 2}, "decoder_layers": 2},
+    "recurrent": {"name": "recurrent", "encoder": {"width": 8}, "decoder": {"width": 12}, "embedding": {"width": 6}},
+    "convolutional": {"name": "convolutional", "width": 8, "layers": 1, "output_bias": False},
+    "transformer_language": {"name": "transformer_language", "width": 8, "layers": 1, "attention": {"heads": 2}},
+}
+
+
+def whole(folder: Path, model: dict[str, object], columns: dict[str, str], **more: object) -> Path:
+    """A run of a model that reads one text and writes another."""
+    rows = ["\t".join(columns), *("\t".join([film, "O " * len(film.split())]) for film in FILMS * 4)]
+    (folder / "whole.tsv").write_text("".join(f"{row.strip()}\n" for row in rows))
+    data = {"train": {"path": str(folder / "whole.tsv"), "columns": columns}, "valid": {"share": [0, 0.3]}}
+    short = {"tokenizer": {"kind": "words", "size": 40}, "train": {"updates": 1, "every": 1}}
+    asked = {"search": {"longest_extra": 2, "longest_factor": 0}, "model": model, "data": data, **short, **more}
+    regard.train(asked, folder / "whole")
+    return folder / "whole"
+
+
+@pytest.mark.parametrize("kind", ["transformer", "recurrent", "convolutional"])
+def test_the_encoder_of_a_whole_model_begins_a_task_that_reads(kind: str, tmp_path: Path) -> None:
+    columns = {"turns": "turns", "reply": "reply"}
+    start = whole(tmp_path, WHOLE[kind], columns, task="dialogue")
+    training, told = begun(table(tmp_path, TWO), start, tmp_path)
+    before, after = regard.load(start), training.model.state_dict()
+    assert training.task.files()["tokenizer.json"] == before.task.files()["tokenizer.json"]
+    inside = {name: tensor for name, tensor in before.model.state_dict().items() if name.startswith("encoder.")}
+    assert set(inside) == {name for name in after if name.startswith("encoder.")}
+    for name, tensor in inside.items():
+        assert torch.equal(after[name], tensor), name
+    assert any("new: head." in line for line in told)
+
+
+def test_of_two_tokenizers_an_encoder_takes_its_own_along(tmp_path: Path) -> None:
+    columns = {"text": "text", "tags": "tags"}
+    start = whole(tmp_path, {**WHOLE["transformer"], "tied": "output"}, columns, task="tagging_generative")
+    training, _ = begun(table(tmp_path, TWO), start, tmp_path)
+    files = regard.load(start).task.files()
+    assert "tokenizer.json" not in files
+    assert training.task.files()["tokenizer.json"] == files["source.tokenizer.json"]
+
+
+def test_an_encoder_leaves_the_slots_of_a_copying_model_behind(tmp_path: Path) -> None:
+    columns = {"document": "document", "summary": "summary"}
+    start = whole(tmp_path, {**WHOLE["recurrent"], "copying": True}, columns, task="summarization", slots=3)
+    training, _ = begun(table(tmp_path, TWO), start, tmp_path)
+    name = "encoder.embedding.vectors"
+    before, after = regard.load(start).model.state_dict()[name], training.model.state_dict()[name]
+    assert torch.equal(after, before[:-3])
+
+
+def test_a_model_without_an_encoder_begins_no_task_that_needs_one(tmp_path: Path) -> None:
+    columns = {"turns": "turns", "reply": "reply"}
+    start = whole(tmp_path, WHOLE["transformer_language"], columns, task="dialogue")
+    with pytest.raises(ConfigError, match=r"model\.start = .*transformer_language has no encoder.*name a start"):
+        begun(table(tmp_path, TWO), start, tmp_path)
+
+
 def test_a_head_for_other_labels_begins_afresh(start: Path, tmp_path: Path) -> None:
     training, told = begun(table(tmp_path, THREE), start, tmp_path)
     before = regard.load(start).model.state_dict()

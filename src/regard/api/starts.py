@@ -7,20 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from regard import bundle
 from regard.api.pipeline import inside
 from regard.api.recipes import merged
 from regard.bundle import Bundle
 from regard.errors import ConfigError, DataError
-from regard.nn.parameters import fill_shared
-from regard.tasks import Recipe, Task, VectorsSettings
+from regard.models.build import encoder_options
+from regard.nn.parameters import fill_shared, named
+from regard.tasks import TASKS, Recipe, Task, VectorsSettings
 from regard.text import read_vectors
 
 # What numbers mean to a model that reads; and what heads are learned for.
 READS_BY = ("tokenizer.json", "letters.json")
 LABELS = ("labels.json", "tags.json")
+# The vectors by which an encoder knows its pieces.
+VECTORS = "encoder.embedding.vectors"
 # So many names of parameters are told; the rest are counted.
 NAMED = 4
 
@@ -47,11 +50,18 @@ class Start:
         """
         same = all(self.stored.files.get(name) == files.get(name) for name in LABELS)
         kept = {name: one for name, one in self.stored.parameters.items() if same or not name.startswith("head.")}
-        found = fill_shared(model, kept)
+        found = fill_shared(model, kept | self.pieces_alone(model))
         if not found.filled:
             raise ConfigError(f"Nothing of {self.path} fits this model; name a start of the same kind.")
         tell(f"{len(found.filled)} of its tensors taken over; new: {_few(found.fresh)}; left: {_few(found.unused)}.")
         return tuple(found.fresh)
+
+    def pieces_alone(self, model: nn.Module) -> dict[str, Tensor]:
+        """The vectors of its pieces without those of slots, which stand behind them, where the model has none."""
+        slots, stored, own = self.stored.recipe.get("slots", 0), self.stored.parameters.get(VECTORS), named(model)
+        if stored is None or VECTORS not in own or len(own[VECTORS]) != len(stored) - slots:
+            return {}
+        return {VECTORS: stored[: len(stored) - slots]}
 
 
 def read(path: str) -> Start:
@@ -64,10 +74,26 @@ def resolved(recipe: Recipe) -> Recipe:
     start = recipe.model.start
     if not start or recipe.model.name:
         return recipe
-    model = bundle_recipe(Path(start)).get("model", {})
     own = {"start": start, **recipe.model.options}
-    values = merged({name: value for name, value in model.items() if name != "start"}, own)
+    values = merged(_model_of_start(recipe), own)
     return type(recipe).read(recipe.plain() | {"model": values})
+
+
+def _model_of_start(recipe: Recipe) -> dict[str, Any]:
+    """The settings of the start's model; of its encoder alone, where that is all the task goes on from."""
+    start = recipe.model.start
+    told = bundle_recipe(Path(start))
+    model = {name: value for name, value in told.get("model", {}).items() if name != "start"}
+    before = TASKS.get(told.get("task", ""))
+    if before is None or not TASKS[recipe.task].encodes or before.encodes:
+        return model
+    name = model.pop("name")
+    try:
+        return {"name": name, **encoder_options(name, model)}
+    except ConfigError as error:
+        raise ConfigError(
+            f"model.start = {start!r}: {error} This task goes on from an encoder; name a start that is or has one."
+        ) from None
 
 
 def check(recipe: Recipe) -> None:

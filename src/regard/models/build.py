@@ -22,6 +22,9 @@ MODELS: dict[str, Any] = {
     "recurrent_language": RecurrentLanguage,
 }
 
+# Where encoders stand in whole models.
+ENCODER = "encoder."
+
 
 def encoder(name: str, settings: Mapping[str, Any], vocabulary: int, beside: int = 0) -> nn.Module:
     """The text encoder of that name from plain settings; `beside`, if any, is what a task puts beside its pieces."""
@@ -41,6 +44,24 @@ def read_encoder(name: str, settings: Mapping[str, Any]) -> Any:
         raise ConfigError(unknown("encoder", name, ENCODERS))
     kind: Any = ENCODERS[name]
     return kind.Settings.read(settings, "encoder")
+
+
+def encoder_options(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of its encoder alone, out of those of a whole model of that name.
+
+    >>> encoder_options("recurrent", {"encoder": {"width": 8}, "embedding": {"width": 4}, "copying": True})
+    {'width': 8, 'embedding': {'width': 4}}
+    """
+    if name not in ENCODERS:
+        raise ConfigError(f"A model of the kind {name} has no encoder of its own.")
+    known: Any = ENCODERS[name]
+    apart = "encoder" in MODELS[name].Settings.model_fields
+    options = settings.get("encoder", {}) if apart else settings
+    own = {field: value for field, value in options.items() if field in known.Settings.model_fields}
+    # One embedding and one list of heads serve the whole model.
+    own |= {"embedding": settings["embedding"]} if "embedding" in settings else {}
+    heads = {place: left for place, left in own.pop("kept", {}).items() if place.startswith(ENCODER)}
+    return own | ({"kept": {place.removeprefix(ENCODER): left for place, left in heads.items()}} if heads else {})
 
 
 def build(name: str, settings: Mapping[str, Any], vocabulary: Vocabulary) -> nn.Module:

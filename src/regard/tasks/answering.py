@@ -56,6 +56,7 @@ class AnsweringTask(Task):
     reading: Reading
 
     Recipe: ClassVar = AnsweringRecipe
+    encodes: ClassVar = True
     fields: ClassVar = ("question", "passage", "answers")
     plain: ClassVar = ("question", "passage")
 

@@ -80,6 +80,7 @@ class ClassificationTask(Task):
     labels: Labels
 
     Recipe: ClassVar = ClassificationRecipe
+    encodes: ClassVar = True
     fields: ClassVar = ("text", "label")
     plain: ClassVar = ("text",)
 

@@ -58,6 +58,7 @@ class EmbeddingTask(Task):
     reading: Reading
 
     Recipe: ClassVar = EmbeddingRecipe
+    encodes: ClassVar = True
     fields: ClassVar = ("text",)
     plain: ClassVar = ("text",)
 

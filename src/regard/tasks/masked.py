@@ -77,6 +77,7 @@ class MaskedTask(Task):
     reading: Reading
 
     Recipe: ClassVar = MaskedRecipe
+    encodes: ClassVar = True
     fields: ClassVar = (TEXT,)
     plain: ClassVar = (TEXT,)
 

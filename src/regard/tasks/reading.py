@@ -18,6 +18,8 @@ from regard.text import Tokenizer, TokenizerSettings, Tokenizing, restored
 from regard.text.vectors import first_words
 
 FILE = "tokenizer.json"
+# The same in a model that writes by another tokenizer, where its encoder goes on to read.
+SOURCE = "source.tokenizer.json"
 Long = Literal["window", "head", "tail", "refuse"]
 # The tokenizers whose pieces are the words of a file of vectors.
 BY_WORDS = "words", "spaced"
@@ -68,9 +70,10 @@ class Reading:
 
     @classmethod
     def load(cls, files: Mapping[str, str]) -> "Reading":
-        if FILE not in files:
+        name = next((name for name in (FILE, SOURCE) if name in files), "")
+        if not name:
             raise DataError(f"There is no {FILE}; the model cannot read text without it.")
-        return cls(restored(files[FILE], FILE))
+        return cls(restored(files[name], name))
 
     def files(self) -> dict[str, str]:
         return {FILE: self.tokenizer.to_json()}

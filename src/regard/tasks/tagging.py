@@ -108,6 +108,7 @@ class TaggingTask(Marking):
     labels: tuple[str, ...]
 
     Recipe: ClassVar = TaggingRecipe
+    encodes: ClassVar = True
 
     @classmethod
     def check(cls, recipe: TaggingRecipe) -> None:

@@ -42,6 +42,8 @@ class Task(Protocol):
     fields: ClassVar[tuple[str, ...]]
     # Whether the first field and the last are texts of one kind, which could be mistaken for each other.
     two_sides: ClassVar[bool] = False
+    # Whether `model` in its recipes is an encoder alone, to which the task adds what it needs.
+    encodes: ClassVar[bool] = False
     # The fields that are texts and nothing else: a JSON list or object there is a fault.
     plain: ClassVar[tuple[str, ...]] = ()
 
