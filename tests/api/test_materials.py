@@ -170,6 +170,41 @@ def test_several_references_stand_on_one_line_of_held_out_data_only(tmp_path: Pa
     assert task.sides.target.decode(stores.valid[0]["target"].tolist()) == first
 
 
+def spoiled(folder: Path) -> dict[str, Any]:
+    """A recipe whose validation and test have an empty line 2 each, test also an empty line 4."""
+    plan = recipe(folder)
+    for name, numbers in (("valid.en", [2]), ("test.de", [2, 4])):
+        lines = (folder / name).read_text("utf-8").splitlines()
+        kept = ["" if number in numbers else line for number, line in enumerate(lines, 1)]
+        (folder / name).write_text("".join(f"{line}\n" for line in kept), "utf-8")
+    return plan
+
+
+def test_bad_lines_of_held_out_data_stop_unless_they_are_to_be_skipped(tmp_path: Path) -> None:
+    plan = spoiled(tmp_path / "data")
+    for corpus in (Materials(read(plan)).valid, Materials(read(plan)).test("test")):
+        with pytest.raises(DataError, match=r"line 2: .* is empty"):
+            list(corpus)
+    materials = Materials(read(plan, ["data.policy=skip"]))
+    valid, test = materials.valid, materials.test("test")
+    assert (len(list(valid)), valid.counts.lost) == (19, 1)
+    assert (len(list(test)), test.counts.lost) == (18, 2)
+    assert [place.split("/")[-1] for place in test.counts.left_out["empty"].places] == [
+        "test.de line 2",
+        "test.de line 4",
+    ]
+
+
+def test_a_run_says_how_many_lines_its_validation_lost(tmp_path: Path) -> None:
+    plan = spoiled(tmp_path / "data")
+    heard: list[str] = []
+    changes = ["data.policy=skip", "train.updates=2", "train.every=2", "search.longest_extra=2"]
+    run = Training(read(plan, changes), tmp_path / "run", tell=heard.append)
+    list(run.steps())
+    assert any("valid.de: 19 of 20 rows kept\n  1 left out: empty" in told for told in heard)
+    assert {one["left_out"] for one in run.finish().scores["valid"].values()} == {1}
+
+
 def test_a_list_is_no_text_to_learn_from(tmp_path: Path) -> None:
     rows = [{"a": "A dog.", "b": "Ein Hund."}, {"a": ["A cat.", "It runs."], "b": "x"}, {"a": "x", "b": {"c": 1}}]
     rows += [{"a": '["quoted"]', "b": 3}]

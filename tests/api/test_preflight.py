@@ -153,6 +153,24 @@ def test_bad_lines_are_all_counted_and_named(data: Path, tmp_path: Path) -> None
     assert all(word in finding.text for word in ("2 empty", "line 5", "line 10", "data.policy = skip"))
 
 
+def test_bad_lines_of_held_out_data_are_all_named_and_follow_the_policy(data: Path, tmp_path: Path) -> None:
+    texts = {}
+    for name in ("valid", "test"):
+        lines = (data / f"{name}.en").read_text().splitlines()
+        lines[4] = lines[9] = ""
+        texts[f"{name}_en"] = "\n".join(lines) + "\n"
+    settings = recipe(copied(data, tmp_path, **texts))
+    report = preflight(read(settings))
+    assert errors(report) == {"valid"}
+    assert only(report, "test test").level == "warning"
+    for finding in (only(report, "valid"), only(report, "test test")):
+        assert all(word in finding.text for word in ("2 empty", "line 5", "line 10", "data.policy = skip"))
+    report = preflight(read(settings, ["data.policy=skip"]))
+    assert not report.failed, str(report)
+    for finding in (only(report, "valid"), only(report, "test test")):
+        assert (finding.level, "18 of 20 rows kept" in finding.text) == ("warning", True)
+
+
 def test_sides_that_are_swapped_copied_or_of_other_lengths_are_told(data: Path, tmp_path: Path) -> None:
     for name in ("swapped", "copies", "short"):
         (tmp_path / name).mkdir()

@@ -41,6 +41,47 @@ def test_two_files_and_a_table_and_a_name_score_alike(run: Path, toy: Path, tmp_
     assert scores == [scores[0]] * 4
 
 
+@pytest.fixture
+def spoiled(toy: Path, tmp_path: Path) -> Path:
+    """The test set as a table of which line 2 is empty on one side and line 4 has a list for a text."""
+    sides = [(toy / f"test.{side}").read_text("utf-8").splitlines() for side in ("en", "de")]
+    rows = [{"source": source, "target": target} for source, target in zip(*sides, strict=True)]
+    rows[1]["target"], rows[3]["source"] = "", ["the", "dog"]
+    (tmp_path / "bad.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return tmp_path / "bad.jsonl"
+
+
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_a_bad_line_stops_unless_it_is_to_be_skipped(run: Path, spoiled: Path, command: str) -> None:
+    models = [run] * (2 if command == "compare" else 1)
+    assert "line 2: target is empty" in str(regard(command, *models, spoiled).exception)
+    shown = regard(command, *models, spoiled, "--set", "data.policy=skip")
+    assert shown.exit_code == 0, shown.exception
+    assert "4 lines" in shown.stdout
+    assert f"1 left out: empty ({spoiled} line 2)" in shown.stdout
+    assert f"1 left out: unusable ({spoiled} line 4)" in shown.stdout
+    told = json.loads(regard(command, *models, spoiled, "--set", "data.policy=skip", "--json").stdout.splitlines()[0])
+    assert told["lines"] == 4
+    assert told["left_out"]["unusable"] == {"count": 1, "places": [f"{spoiled} line 4"]}
+
+
+def test_lines_left_out_stand_beside_each_score(run: Path, spoiled: Path) -> None:
+    shown = regard("evaluate", run, spoiled, "--set", "data.policy=skip").stdout
+    assert [line.endswith(", 2 lines left out") for line in shown.splitlines() if "nrefs" in line] == [True, True]
+    told = json.loads(regard("evaluate", run, spoiled, "--set", "data.policy=skip", "--json").stdout)
+    assert {one["left_out"] for one in told["scores"].values()} == {2}
+    whole = json.loads(regard("evaluate", run, "--json").stdout)
+    assert whole["left_out"] == {}
+    assert not any("left_out" in one for one in whole["scores"].values())
+
+
+def test_where_all_lines_are_bad_nothing_is_measured(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "none.tsv").write_text("\tx\n", "utf-8")
+    failed = regard("evaluate", run, tmp_path / "none.tsv", "--set", "data.policy=skip").exception
+    assert isinstance(failed, RegardError)
+    assert "no line to evaluate on.\n0 of 1 rows kept\n  1 left out: empty" in str(failed)
+
+
 def test_outputs_are_written_one_a_line(run: Path, toy: Path, tmp_path: Path) -> None:
     result = regard("evaluate", run, "--out", tmp_path / "out.de")
     assert result.exit_code == 0

@@ -72,11 +72,11 @@ class Materials:
         return self.train[0].only(valid.part, tested) if valid.of_training and valid.part else found
 
     def corpus(self, settings: CorpusSettings) -> Corpus:
-        """A held-out corpus: nothing is cleaned out of it, and a bad line is an error unless it is training's."""
+        """A held-out corpus: nothing is cleaned out of it; bad lines follow the policy of training."""
         data, root = self.recipe.data, self.recipe.data.root
         settings = settings.deciding(TASKS[self.recipe.task].inputs())
         if not settings.of_training:
-            return Corpus(local(settings, root), root=root, fault=self.fault)
+            return Corpus(local(settings, root), data.policy, root=root, fault=self.fault)
         if len(self.train) != 1 or settings.part is None:
             raise ConfigError(
                 f"A share of training is taken from one corpus, and {len(data.train)} are named; "
@@ -85,10 +85,8 @@ class Materials:
         return self.train[0].only(settings.part)
 
     def fault(self, fields: Mapping[str, str]) -> str:
-        """What the task finds wrong with a row, or nothing."""
-        task = TASKS[self.recipe.task]
-        told: str = task.unreadable(fields) or task.fault(fields, self.recipe)
-        return told
+        """What is wrong with a row, or nothing."""
+        return fault(fields, self.recipe)
 
     def test(self, name: str) -> Corpus:
         """A test set by name."""
@@ -116,11 +114,18 @@ class Materials:
         encoding = task.encoding(self.valid.settings.languages)
         valid = prepare(folder / "valid", First(self.valid, task.fields[-1], self.recipe.data.references), encoding)
         joined = Joined([task.examples(store) for store in train])
-        return Stores(train, joined, task.examples(valid), valid.manifest.checksum)
+        return Stores(train, joined, task.examples(valid), valid)
 
     def fingerprint(self) -> list[str]:
         """What the training texts are, whatever their names."""
         return [corpus.fingerprint() for corpus in self.train]
+
+
+def fault(fields: Mapping[str, str], recipe: Recipe) -> str:
+    """What the task of a recipe finds wrong with a row, or nothing."""
+    task = TASKS[recipe.task]
+    told: str = task.unreadable(fields) or task.fault(fields, recipe)
+    return told
 
 
 class First:
@@ -160,10 +165,15 @@ class Each(First):
 
 
 class Stores:
-    """Prepared examples: each corpus of training, all of them as one, and validation with its checksum."""
+    """Prepared examples: each corpus of training, all of them as one, and validation with the store it is from."""
 
-    def __init__(self, each: Sequence[Store], train: Joined, valid: Examples, validation: str = "") -> None:
-        self.each, self.train, self.valid, self.validation = list(each), train, valid, validation
+    def __init__(self, each: Sequence[Store], train: Joined, valid: Examples, held_out: Store | None = None) -> None:
+        self.each, self.train, self.valid, self.held_out = list(each), train, valid, held_out
+
+    @property
+    def validation(self) -> str:
+        """The checksum of what is validated on."""
+        return self.held_out.manifest.checksum if self.held_out else ""
 
     def counts(self) -> list[str]:
         """What became of the lines of each corpus, in words."""

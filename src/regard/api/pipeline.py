@@ -42,6 +42,8 @@ class Evaluation:
     texts: list[str]
     told: list[Likelihood]
     details: dict[str, Any]
+    # How many lines of the corpus were left out, bad ones or such as training has: the scores are not of them.
+    left_out: int = 0
 
     def score(self, part: Part, references: Sequence[Sequence[str]]) -> Score:
         if metric(part).of == "likelihood":
@@ -53,7 +55,11 @@ class Evaluation:
         return self.told if metric(part).of == "likelihood" else self.texts
 
     def plain(self) -> dict[str, Any]:
-        return {name: {"value": found.value, "signature": found.signature} for name, found in self.scores.items()}
+        """Each score by its name; where lines were left out, with how many."""
+        lost = {"left_out": self.left_out} if self.left_out else {}
+        return {
+            name: {"value": found.value, "signature": found.signature, **lost} for name, found in self.scores.items()
+        }
 
 
 @dataclass(frozen=True)
@@ -190,8 +196,10 @@ class Pipeline:
         """The model's scores on a corpus, with their signatures."""
         rows = [row.fields for row in corpus]
         if not rows:
-            raise DataError(f"{corpus}: there is no line to evaluate on.")
-        return self.speaking(corpus).judged(rows, self.recipe.metrics if metrics is None else metrics)
+            lost = f"\n{corpus.counts}" if corpus.counts.lost else ""
+            raise DataError(f"{corpus}: there is no line to evaluate on.{lost}")
+        found = self.speaking(corpus).judged(rows, self.recipe.metrics if metrics is None else metrics)
+        return replace(found, left_out=corpus.counts.lost)
 
     def speaking(self, corpus: Corpus) -> "Pipeline":
         """The same model, asked in the languages of a corpus, where it knows several."""

@@ -99,14 +99,16 @@ def without(pipeline: "Pipeline", heads: Iterable[Head]) -> "Pipeline":
     return made.with_golden([entry["input"] for entry in pipeline.golden]) if pipeline.golden else made
 
 
-def measured(pipeline: "Pipeline", rows: Sequence[Mapping[str, str]]) -> Measured:
-    """Scores and speed on rows that say what should come of them; the first few go unmeasured, to warm up."""
+def measured(pipeline: "Pipeline", rows: Sequence[Mapping[str, str]], left_out: int = 0) -> Measured:
+    """Scores and speed on rows that say what should come of them, so many lines being left out; the first few go
+    unmeasured, to warm up."""
     # Scored too: what a metric imports would be taken for the model's time.
     pipeline.judged(rows[:4], pipeline.recipe.metrics)
     began = time.perf_counter()
     found: Evaluation = pipeline.judged(rows, pipeline.recipe.metrics)
     seconds = time.perf_counter() - began
-    return Measured(found.plain(), len(rows) / seconds, sum(one.numel() for one in named(pipeline.model).values()))
+    scores = replace(found, left_out=left_out).plain()
+    return Measured(scores, len(rows) / seconds, sum(one.numel() for one in named(pipeline.model).values()))
 
 
 def _subjects(pipeline: "Pipeline", rows: Sequence[Mapping[str, str]]) -> tuple[list[Subject], list[str]]:

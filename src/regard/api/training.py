@@ -7,6 +7,7 @@ log.jsonl, curve.png, and when it is done `bundle`. Everything but the recipe ca
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -148,7 +149,8 @@ class Training:
         task = TASKS[recipe.task].load(recipe, self.task.files())
         recipe = task.tuned(self.model.eval(), rows, recipe)
         made = Pipeline(recipe, task, self.model.eval(), self.facts(), {})
-        scores = judged(made.speaking(self.materials.valid), rows, self.recipe.metrics, self.team).plain()
+        found = judged(made.speaking(self.materials.valid), rows, self.recipe.metrics, self.team)
+        scores = replace(found, left_out=self.materials.valid.counts.lost).plain()
         made = Pipeline(made.recipe, made.task, made.model, made.facts, {"valid": scores})
         return self.saved(made, rows) if self.team.leads else made
 
@@ -232,6 +234,8 @@ class Training:
         stores = self.materials.stores(self.folder / "data", task, self.preparing, Spoken(self.tell))
         for told, corpus in zip(stores.counts(), self.materials.train, strict=True):
             self.tell(f"{corpus}: {told}")
+        if stores.held_out and stores.held_out.counts.lost:
+            self.tell(f"{self.materials.valid}: {stores.held_out.counts}")
         for told in stores.too_long(self.recipe.batches.longest, task.ways):
             self.tell(told)
         return stores

@@ -83,13 +83,13 @@ def audit(
 
 def _rows(pipeline: "Pipeline", data: Sequence[str]) -> list[Mapping[str, str]]:
     """Rows of held-out data; of one file that is no table, its lines, for an audit needs no references."""
-    from regard.cli.held_out import corpora, suffix
+    from regard.cli.held_out import corpora, rows, suffix
     from regard.data.settings import FORMATS
 
     plain = len(data) == 1 and FORMATS.get(suffix(data[0]).lower(), "text") == "text"
     if plain and len(pipeline.task.fields) > 1 and Path(data[0]).is_file():
         return [pipeline.row(line.text) for line in lines(data[0])]
-    return [row.fields for corpus in corpora(pipeline, data).values() for row in corpus]
+    return [row for corpus in corpora(pipeline, data).values() for row in rows(corpus)]
 
 
 def _told(cost: "Cost") -> None:

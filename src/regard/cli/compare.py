@@ -59,11 +59,12 @@ def compare(
             judged = [one.speaking(corpus).judged(rows, first.recipe.metrics) for one in (first, second)]
         references = [first.references(row) for row in rows]
         if not as_json:
-            typer.echo(f"{name}: {len(rows):,} lines")
+            typer.echo("\n  ".join([f"{name}: {len(rows):,} lines", *corpus.counts.reasons()]))
         for part in first.recipe.metrics:
             found = compared(judged[0].outputs(part), judged[1].outputs(part), references, part)
             if as_json:
-                printed({"data": name, "metric": str(part), **_plain(found)})
+                facts = {"lines": len(rows), "left_out": corpus.counts.plain()["left_out"]}
+                printed({"data": name, "metric": str(part), **_plain(found), **facts})
             else:
                 typer.echo(f"  {found}\n  {sentence(found, str(folder), str(other))}")
 

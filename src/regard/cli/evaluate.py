@@ -85,12 +85,14 @@ def _fastest(pipeline: "Pipeline", folder: Path, corpus: "Corpus") -> "Pipeline"
 def _shown(name: str, corpus: "Corpus", found: "Evaluation", seconds: float, as_json: bool) -> None:
     lines, statuses = corpus.counts.kept, counted(result.status for result in found.results)
     if as_json:
-        facts = {"lines": lines, "statuses": statuses, "seconds": round(seconds, 3)}
+        left_out = corpus.counts.plain()["left_out"]
+        facts = {"lines": lines, "left_out": left_out, "statuses": statuses, "seconds": round(seconds, 3)}
         details = {what: detail.plain() for what, detail in found.details.items()}
         printed({"data": name, "scores": found.plain(), **facts, **details})
         return
     odd, count = told(statuses, lines), f"{lines:,} {'line' if lines == 1 else 'lines'}"
-    typer.echo(f"{name}: {count} in {duration(seconds)}{'; ' + odd if odd else ''}")
+    first = f"{name}: {count} in {duration(seconds)}{'; ' + odd if odd else ''}"
+    typer.echo("\n  ".join([first, *corpus.counts.reasons()]))
     scored(found.plain())
     for what, detail in found.details.items():
         typer.echo(f"\n{what}\n{detail}")

@@ -118,12 +118,12 @@ def _timed(method: str, seconds: float | None) -> list[str]:
 def _shuffled(pipeline: "Pipeline", data: list[str], changes: list[str], progress: "Progress") -> "Attribution":
     """The importance of fields and words over a data set."""
     from regard.api.importance import ImportanceSettings, importance
-    from regard.cli.held_out import corpora
+    from regard.cli.held_out import corpora, rows
     from regard.config import override
 
     settings = ImportanceSettings.read(override({}, changes), f"method {PERMUTATION}")
-    rows = [row.fields for corpus in corpora(pipeline, data).values() for row in corpus]
-    return importance(pipeline, rows, settings, progress)
+    found = [row for corpus in corpora(pipeline, data).values() for row in rows(corpus)]
+    return importance(pipeline, found, settings, progress)
 
 
 def _one(texts: list[str]) -> str:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from regard.api import Materials, Pipeline
+from regard.api.materials import fault
+from regard.cli.printing import say
 from regard.data import Corpus, CorpusSettings
 from regard.errors import ConfigError, nearest
 from regard.files import byte_lines
@@ -22,8 +24,17 @@ def corpora(pipeline: Pipeline, data: Sequence[str]) -> dict[str, Corpus]:
         return {name: materials.test(name) for name in data or known}
     if strangers := [name for name in data if name not in known and not _like_file(name)]:
         raise ConfigError(_unknown(strangers[0], list(known)))
-    task, recipe = pipeline.task, pipeline.recipe
-    return {" ".join(data): Corpus(_settings(pipeline, data), fault=lambda fields: task.fault(fields, recipe))}
+    recipe = pipeline.recipe
+    corpus = Corpus(_settings(pipeline, data), recipe.data.policy, fault=lambda fields: fault(fields, recipe))
+    return {" ".join(data): corpus}
+
+
+def rows(corpus: Corpus) -> list[dict[str, str]]:
+    """The fields of its rows; what was left out is said beside the results."""
+    found = [row.fields for row in corpus]
+    for told in corpus.counts.reasons():
+        say(told)
+    return found
 
 
 def _settings(pipeline: Pipeline, data: Sequence[str]) -> CorpusSettings:

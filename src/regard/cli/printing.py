@@ -98,10 +98,16 @@ def _value(value: float | None) -> str:
     return "no number" if value is None else f"{value:.2f}"
 
 
+def _signature(found: Mapping[str, Any]) -> str:
+    """The signature of a score, and how many lines it is not of."""
+    lost = found.get("left_out", 0)
+    return f"{found['signature']}, {lost:,} {'line' if lost == 1 else 'lines'} left out" if lost else found["signature"]
+
+
 def scored(scores: Mapping[str, Mapping[str, Any]]) -> None:
     """Scores with their signatures, a line each; what a bundle keeps of one that was no number is None."""
     columns(
-        ((f"  {name}", _value(found["value"]), found["signature"]) for name, found in scores.items()),
+        ((f"  {name}", _value(found["value"]), _signature(found)) for name, found in scores.items()),
         right=[1],
         bold=1,
     )

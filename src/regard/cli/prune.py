@@ -60,6 +60,7 @@ def prune(
     from regard.api import Pipeline
     from regard.api.pruning import measured, pruned
     from regard.cli.held_out import corpora
+    from regard.cli.held_out import rows as rows_of
 
     join(extensions)
     _refuse_full(out)
@@ -67,11 +68,12 @@ def prune(
     named = next(iter(corpora(pipeline, data).items())) if data else None
     valid = _validation(pipeline, named and named[1])
     name, corpus = named or ("valid", valid)
-    rows = [row.fields for row in corpus]
+    rows = rows_of(corpus)
+    lost = corpus.counts.lost
     with waiting("Measuring heads") as tell:
         found = pruned(pipeline.speaking(valid), [row.fields for row in islice(valid, lines)], heads, by.value)
         tell("Measuring before and after")
-        before, after = (measured(one.speaking(corpus), rows) for one in (pipeline, found.pipeline))
+        before, after = (measured(one.speaking(corpus), rows, lost) for one in (pipeline, found.pipeline))
     replace(found.pipeline, scores={name: after.scores}).save(out)
     if as_json:
         removed = [str(head) for head in found.removed]
@@ -80,7 +82,7 @@ def prune(
     if found.left_out:
         say(f"{found.left_out:,} lines tell nothing of heads and were left out; the first: {found.reason}")
     typer.echo(f"Removed: {'; '.join(map(str, found.removed))}")
-    _shown(name, len(rows), before, after)
+    _shown(f"{name}, {len(rows):,} lines{f', {lost:,} left out' if lost else ''}", before, after)
     say(f"The smaller bundle is in {shown(out)}.")
     next_commands("Next, type:", [typed("evaluate", shown(out))])
 
@@ -103,8 +105,8 @@ def _refuse_full(out: Path) -> None:
         raise ConfigError(f"{shown(out)} is there and is no bundle; give --out a new name.")
 
 
-def _shown(name: str, lines: int, before: "Measured", after: "Measured") -> None:
-    table = [(f"{name}, {lines:,} lines", "before", "after")]
+def _shown(of: str, before: "Measured", after: "Measured") -> None:
+    table = [(of, "before", "after")]
     table += [
         (f"  {key}", f"{before.scores[key]['value']:.2f}", f"{one['value']:.2f}") for key, one in after.scores.items()
     ]

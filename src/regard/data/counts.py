@@ -35,7 +35,12 @@ class Counts:
 
     @property
     def read(self) -> int:
-        return self.kept + self.held_out + sum(entry.count for entry in self.left_out.values())
+        return self.kept + self.held_out + self.lost
+
+    @property
+    def lost(self) -> int:
+        """How many rows were left out, for whatever reason."""
+        return sum(entry.count for entry in self.left_out.values())
 
     def __add__(self, other: "Counts") -> "Counts":
         """The counts of two corpora as of one."""
@@ -68,7 +73,12 @@ class Counts:
         lines = [f"{self.kept:,} of {self.read:,} rows kept"]
         if self.held_out:
             lines.append(f"  {self.held_out:,} held out: in another share")
-        for reason, entry in self.left_out.items():
-            more = ", ..." if entry.count > len(entry.places) else ""
-            lines.append(f"  {entry.count:,} left out: {reason} ({', '.join(entry.places)}{more})")
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  {told}" for told in self.reasons())])
+
+    def reasons(self) -> list[str]:
+        """How many rows were left out for each reason, and where the first few stood, in words."""
+        return [
+            f"{entry.count:,} left out: {reason} ({', '.join(entry.places)}"
+            f"{', ...' if entry.count > len(entry.places) else ''})"
+            for reason, entry in self.left_out.items()
+        ]

@@ -19,7 +19,7 @@ class DataSettings(Settings):
     valid: CorpusSettings = CorpusSettings(share=(0.0, 0.05))
     # Held-out corpora by name; none of them is looked at before `regard evaluate`.
     test: dict[str, CorpusSettings] = Field(default={})
-    # What to do about a bad line: stop and name it, or leave it out and count.
+    # What to do about a bad line, held out or not: stop and name it, or leave it out and count it beside the scores.
     policy: Policy = "stop"
     # What separates several references on one line of a held-out corpus, each as good as the others; none by default.
     references: str = ""

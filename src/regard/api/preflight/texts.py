@@ -67,36 +67,26 @@ def look_at_files(recipe: Recipe, notes: Notes) -> Texts | None:
 def _train(corpus: Corpus, number: int, notes: Notes) -> tuple[list[Fields], float]:
     """The rows of a training corpus, and which share of it they are."""
     name = f"train {number + 1}" if number else "train"
-    asked = corpus.policy
-    rows: list[Fields] = []
-    # Read to the end whatever the policy: all bad lines are worth more than the first.
-    lenient = Corpus(
-        corpus.settings,
-        "skip",
-        corpus.cleaning,
-        corpus.held_out,
-        corpus.root,
-        corpus.inside,
-        corpus.outside,
-        corpus.fault,
-    )
+    # Whatever the policy: all bad lines are worth more than the first.
+    lenient, rows = corpus.skipping(), list[Fields]()
     with notes.watching(name):
         rows = [row.fields for row in islice(lenient, MOST)]
-        _tell(lenient, asked, name, notes)
+        if not rows:
+            raise DataError(f"{corpus}: no line is left to learn from.\n{lenient.counts}")
+        _tell(lenient, corpus.policy, name, str(lenient.counts), notes)
     return rows, lenient.meter.share if len(rows) == MOST else 1.0
 
 
-def _tell(corpus: Corpus, policy: str, name: str, notes: Notes) -> None:
+def _tell(corpus: Corpus, policy: str, name: str, good: str, notes: Notes) -> None:
+    """What was read: `good` where no line of it is bad."""
     counts = corpus.counts
     bad = {reason: left for reason, left in counts.left_out.items() if reason not in _steps(corpus)}
-    if not counts.kept:
-        raise DataError(f"{corpus}: no line is left to learn from.\n{counts}")
     if bad and policy == "stop":
         told = "; ".join(f"{left.count:,} {reason} ({', '.join(left.places)})" for reason, left in bad.items())
         text = f"{corpus}: bad lines: {told}. Mend them, or set data.policy = skip to leave them out and count them."
         notes.add("error", name, text)
     else:
-        notes.add("warning" if bad else "ok", name, f"{corpus}: {counts}")
+        notes.add("warning" if bad else "ok", name, f"{corpus}: {counts if bad else good}")
 
 
 def _steps(corpus: Corpus) -> set[str]:
@@ -104,12 +94,13 @@ def _steps(corpus: Corpus) -> set[str]:
 
 
 def _held_out(corpus: Corpus, name: str, notes: Notes) -> list[Fields]:
-    rows: list[Fields] = []
+    lenient, rows = corpus.skipping(), list[Fields]()
     with notes.watching(name):
-        rows = [row.fields for row in islice(corpus, MOST)]
+        rows = [row.fields for row in islice(lenient, MOST)]
         if not rows:
-            raise DataError(f"{corpus}: there is no line in it; validation needs at least one.")
-        notes.add("ok", name, f"{corpus}: {len(rows):,} lines")
+            lost = f"\n{lenient.counts}" if lenient.counts.lost else ""
+            raise DataError(f"{corpus}: there is no line in it; validation needs at least one.{lost}")
+        _tell(lenient, corpus.policy, name, f"{len(rows):,} lines", notes)
     return rows
 
 
