@@ -120,6 +120,17 @@ def test_names_are_read_as_tags_and_as_spans(others: dict[str, Path], tmp_path: 
     assert scores[0] == scores[1]
 
 
+def test_labels_the_model_never_saw_are_named(others: dict[str, Path], tmp_path: Path) -> None:
+    file = tmp_path / "test.jsonl"
+    rows = [{"text": "Ada sees Rome", "tags": "B-PER O B-LOC"}, {"text": "Bo sees Acme", "tags": "B-PER O B-ORG"}]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    shown = regard("evaluate", others["tagging"], file).stdout
+    assert "1 of 2 lines have a label that training never had" in shown
+    assert f"'ORG' ({file} line 2)" in shown
+    told = json.loads(regard("evaluate", others["tagging"], file, "--json").stdout)
+    assert told["unseen"] == {"ORG": {"count": 1, "places": [f"{file} line 2"]}}
+
+
 def test_where_nothing_is_written_no_file_is_promised(others: dict[str, Path], toy: Path, tmp_path: Path) -> None:
     result = regard("evaluate", others["language"], toy / "test.en", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.exception

@@ -21,6 +21,7 @@ from regard.tasks.answers import Right, likeliest, right, written
 from regard.tasks.finding import Finding, Scored, best_spans
 from regard.tasks.passages import around, covering, shares
 from regard.tasks.silence import halves, threshold
+from tests.tasks.places import placed
 
 HEADS = {
     "spans": {"model": {"name": "transformer", "width": 16, "layers": 1, "attention": {"heads": 2}}},
@@ -166,7 +167,7 @@ def test_no_answer_that_a_window_can_hold_is_taught_as_none(start: int, size: in
         assert len(one["passage"]) <= room
         first, last = one["answer"]
         assert not first or task.reading.tokenizer.decode(one["passage"][first - 1 : last].tolist()) == answer
-    assert (task.remarks([row], [row]) == []) == (size <= room)
+    assert (task.remarks(placed([row]), placed([row])) == []) == (size <= room)
 
 
 def test_passages_are_read_in_the_windows_of_training_unless_told_otherwise() -> None:
@@ -462,8 +463,8 @@ def test_mistakes_in_a_recipe_are_told_before_training(changes: dict[str, Any], 
 def test_kinds_of_question_that_training_lacks_are_remarked(made: tuple[AnsweringTask, torch.nn.Module]) -> None:
     told = [row for row in rows() if right(row)]
     silent = [row for row in rows() if not right(row)]
-    assert made[0].remarks(told, told) == []
-    assert "without an answer" in made[0].remarks(told, silent)[0]
+    assert made[0].remarks(placed(told), placed(told)) == []
+    assert "without an answer" in made[0].remarks(placed(told), placed(silent))[0]
 
 
 # The whole way

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from regard.api import Materials, Pipeline, load, read, train
+from regard.api import Materials, Pipeline, Training, load, read, train
+from regard.api.preflight import preflight
 from regard.api.starts import vectors
 from regard.attention import record
 from regard.errors import ConfigError, DataError, RequestError
@@ -22,6 +23,7 @@ from regard.tasks import VectorsSettings
 from regard.tasks.classification import ClassificationRecipe, ClassificationTask, Texts
 from regard.tasks.classifying import CLOSE, Classified, Classifying, Seen
 from regard.tasks.labelling import Labels
+from tests.tasks.places import placed
 
 GOOD = ("lovely", "warm", "funny", "moving")
 BAD = ("dull", "cold", "loud", "empty")
@@ -118,16 +120,54 @@ def test_balanced_weights_let_each_class_weigh_the_same_and_a_row_on_average_one
 
 def test_odd_labels_are_remarked_upon_before_training() -> None:
     given_rows = [{"text": "x", "label": "a"}] * 40 + [{"text": "x", "label": "b"}]
-    told = " ".join(learned(given_rows).remarks(given_rows, [{"text": "x", "label": "new"}]))
-    assert "'b': one example in training" in told
-    assert "'new': never in training, so 1 held-out row" in told
+    told = " ".join(learned(given_rows).remarks(placed(given_rows), []))
+    assert "'b' (rows line 41): one example in training" in told
     assert "always saying 'a' is right 98%" in told
 
 
+@pytest.mark.parametrize(
+    ("several", "field", "strange"),
+    [(False, "new", ["new"]), (False, " a ", []), (True, "new|a|old|new", ["new", "old"]), (True, "", [])],
+)
+def test_labels_that_training_never_had_are_known(several: bool, field: str, strange: list[str]) -> None:
+    assert Labels.learn(["a", "b"], several).strange(field) == strange
+
+
+def test_labels_training_never_had_are_named_by_line_wherever_rows_are_judged(tmp_path: Path) -> None:
+    parts = {"train": [*rows(40), {"text": "a", "label": "once"}], "valid": rows(4), "test": rows(4)}
+    parts["valid"][2]["label"] = "new"
+    parts["test"][0]["label"] = parts["test"][3]["label"] = "other"
+    for name, made in parts.items():
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in made), "utf-8")
+    corpora = {name: {"path": f"{name}.jsonl", "columns": {"text": "text", "label": "label"}} for name in parts}
+    data = {"root": str(tmp_path), "train": corpora["train"], "valid": corpora["valid"]}
+    plan = recipe(data={**data, "test": {"t": corpora["test"]}}, train={"updates": 2, "every": 2})
+    once = f"Label 'once' ({tmp_path}/train.jsonl line 41): one example in training"
+    said = "lines have a label that training never had, and can only be wrong there"
+    new = f"1 of 4 {said}: 'new' ({tmp_path}/valid.jsonl line 3)."
+    other = f"2 of 4 {said}: 'other' ({tmp_path}/test.jsonl line 1, {tmp_path}/test.jsonl line 4)"
+
+    warned = [finding.text for finding in preflight(plan).findings if finding.name == "data"]
+    assert f"valid: {new}" in warned
+    assert f"test t: {other}." in warned
+    assert any(told.startswith(once) for told in warned)
+
+    heard: list[str] = []
+    run = Training(plan, tmp_path / "run", tell=heard.append)
+    list(run.steps())
+    assert f"{tmp_path}/valid.jsonl: {new}" in heard
+    assert any(told.startswith(once) for told in heard)
+    assert not any("other" in told for told in heard)
+
+    found = run.finish().evaluate(run.materials.test("t"))
+    assert str(found.unseen) == other
+    assert found.unseen.plain()["other"]["count"] == 2
+
+
 def test_plain_data_give_no_remark_and_one_label_only_does() -> None:
-    assert learned(rows(40)).remarks(rows(40), rows(10)) == []
+    assert learned(rows(40)).remarks(placed(rows(40)), placed(rows(10))) == []
     alone = [{"text": "x", "label": "a"}] * 3
-    assert "nothing to tell apart" in learned(alone).remarks(alone, alone)[0]
+    assert "nothing to tell apart" in learned(alone).remarks(placed(alone), placed(alone))[0]
 
 
 def test_a_list_in_json_is_several_labels_and_no_single_one() -> None:
@@ -231,7 +271,7 @@ def test_long_training_texts_keep_what_the_policy_says_and_are_counted(long: str
     assert [task.reading.tokenizer.piece(number) for number in ids[:-1]] == kept
     part = "tail" if long == "tail" else "head"
     assert f"1 of 2 training texts have more than 2 pieces; their {part} is learned from." in task.remarks(
-        given_rows, []
+        placed(given_rows), []
     )
 
 

@@ -18,6 +18,7 @@ from regard.nn import IGNORE
 from regard.tasks import TASKS, SummarizationRecipe, SummarizationTask
 from regard.tasks.lines import Read, Reader
 from regard.text import Tokenizer, TokenizerSettings
+from tests.tasks.places import placed
 from tests.text.foreign_toys import framed
 
 LETTERS = "abdegiklmnoprstu"
@@ -286,10 +287,10 @@ def test_chinese_summaries_need_a_metric_that_can_cut_them(tmp_path: Path) -> No
     rows = [{"document": "小明：你好。", "summary": "小明问好。"}] * 3
     asked = SummarizationRecipe.read(recipe(tmp_path, RECURRENT))
     task = SummarizationTask.learn(asked, rows, {})
-    assert any("characters" in told for told in task.remarks(rows, rows))
+    assert any("characters" in told for told in task.remarks(placed(rows), placed(rows)))
     metrics = [{"name": "rouge1", "tokenizer": "characters"}]
     fitting = SummarizationRecipe.read(recipe(tmp_path, RECURRENT, metrics=metrics))
-    assert not SummarizationTask(fitting, task.sides).remarks(rows, rows)
+    assert not SummarizationTask(fitting, task.sides).remarks(placed(rows), placed(rows))
 
 
 TOKENIZERS = {

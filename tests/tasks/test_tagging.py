@@ -27,6 +27,7 @@ from regard.tasks.tagging_windows import homes, overlapping, windows
 from regard.tasks.tagging_words import Letters, cut
 from regard.text import Tokenizer, TokenizerSettings
 from regard.text.vectors import first_words
+from tests.tasks.places import placed
 
 LENIENT, STRICT = TagsSettings(repair=True), TagsSettings(scheme="iob2")
 NAMES = {"PER": ("Ada", "Bo", "Cy", "Di"), "LOC": ("Rome", "Oslo", "Bern", "Kyiv")}
@@ -111,19 +112,24 @@ def test_repair_reads_what_is_broken_and_tells_how_often() -> None:
     assert fault(row, LENIENT, "auto") == ""
     assert gold(row, "auto").tags == ["B-LOC", "O", "B-PER", "I-PER"]
     assert fault({"text": "a", "tags": "?"}, LENIENT, "auto")
-    assert any("1 lines of training fit no scheme" in told for told in remarks([row], [], "auto"))
+    assert any("1 lines of training fit no scheme" in told for told in remarks(placed([row]), "auto"))
 
 
 def test_types_seen_seldom_or_never_are_remarked() -> None:
-    seen, unseen = {"text": "Ada", "tags": "B-PER"}, {"text": "Rome", "tags": "B-LOC"}
-    told = " ".join(remarks([seen], [unseen], "auto"))
-    assert "PER: 1 entities in training" in told
-    assert "LOC: 1 in held-out data, none in training" in told
+    seen, unseen = {"text": "Ada", "tags": "B-PER"}, {"text": "Rome Oslo Ada", "tags": "B-LOC B-LOC B-PER"}
+    told = " ".join(remarks(placed([seen]), "auto"))
+    assert "PER: 1 entities in training, too few to learn from (rows line 1)." in told
+    for kind, model in (("tagging", {"name": "recurrent"}), ("tagging_generative", {"name": "transformer"})):
+        corpus = {"path": "x.jsonl", "columns": {"text": "text", "tags": "tags"}}
+        task = TASKS[kind]
+        plan = task.Recipe.read({"task": kind, "data": {"train": corpus}, "model": model, "tokenizer": {"size": 40}})
+        made = task.learn(plan, [seen], {})
+        assert (list(made.unseen(unseen)), list(made.unseen(seen))) == (["LOC"], [])
 
 
 def test_lines_in_several_schemes_are_remarked() -> None:
     mixed = [{"text": "Ada", "tags": "B-PER"}, {"text": "Ada", "tags": "I-PER"}]
-    assert any("1 iob2, 1 iob1" in told for told in remarks(mixed, [], "auto"))
+    assert any("1 iob2, 1 iob1" in told for told in remarks(placed(mixed), "auto"))
 
 
 @pytest.mark.parametrize(

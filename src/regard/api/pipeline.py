@@ -1,7 +1,7 @@
 """A model ready to work: what `regard.load` gives."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from regard import bundle
 from regard.api import explaining, exploring, recipes, whatif
 from regard.api.devices import device
 from regard.api.exploration import Exploration
+from regard.api.unseen import Unseen, unseen
 from regard.bundle import Bundle
 from regard.config import Part
 from regard.data import Corpus
@@ -44,6 +45,8 @@ class Evaluation:
     details: dict[str, Any]
     # How many lines of the corpus were left out, bad ones or such as training has: the scores are not of them.
     left_out: int = 0
+    # Lines with labels that training never had.
+    unseen: Unseen = field(default_factory=Unseen)
 
     def score(self, part: Part, references: Sequence[Sequence[str]]) -> Score:
         if metric(part).of == "likelihood":
@@ -194,12 +197,13 @@ class Pipeline:
 
     def evaluate(self, corpus: Corpus, metrics: Sequence[Part] | None = None) -> Evaluation:
         """The model's scores on a corpus, with their signatures."""
-        rows = [row.fields for row in corpus]
+        rows = list(corpus)
         if not rows:
             lost = f"\n{corpus.counts}" if corpus.counts.lost else ""
             raise DataError(f"{corpus}: there is no line to evaluate on.{lost}")
-        found = self.speaking(corpus).judged(rows, self.recipe.metrics if metrics is None else metrics)
-        return replace(found, left_out=corpus.counts.lost)
+        asked = self.recipe.metrics if metrics is None else metrics
+        found = self.speaking(corpus).judged([row.fields for row in rows], asked)
+        return replace(found, left_out=corpus.counts.lost, unseen=unseen(self.task, rows))
 
     def speaking(self, corpus: Corpus) -> "Pipeline":
         """The same model, asked in the languages of a corpus, where it knows several."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from regard.api.pipeline import Pipeline
 from regard.api.preparation import Spoken
 from regard.api.spreading import judged
 from regard.api.starts import Start
+from regard.api.unseen import unseen
 from regard.api.watched import check_watched
 from regard.api.written import Written
 from regard.config import make
@@ -68,6 +70,8 @@ FREE = (
     "device",
 )
 GOLDEN, PROMPT = 5, 400
+# So many rows of a corpus are looked at for what is odd about it.
+MOST = 100_000
 # So many examples of a batch that cannot be learned from are named.
 NAMED = 20
 # The name of the job of torchrun that began a run or went on with it, if it was one.
@@ -112,6 +116,8 @@ class Training:
                 if self.team.leads:
                     held.enter_context(self.claim())
                 _ = self.stores
+                for remark in self.remarks() if self.team.leads and not self.resume else ():
+                    self.tell(remark)
             yield from self._steps(stop)
 
     def _steps(self, stop: Callable[[], bool] | None) -> Iterator[Step]:
@@ -239,6 +245,15 @@ class Training:
         for told in stores.too_long(self.recipe.batches.longest, task.ways):
             self.tell(told)
         return stores
+
+    def remarks(self) -> Iterator[str]:
+        """What is odd about the data as a whole; of a corpus of many rows, about the first of them."""
+        materials, task = self.materials, self.task
+        yield from task.remarks(
+            chain.from_iterable(islice(corpus, MOST) for corpus in materials.train), materials.valid
+        )
+        if found := unseen(task, materials.valid):
+            yield f"{materials.valid}: {found}."
 
     @cached_property
     def batches(self) -> Batches:

@@ -86,13 +86,13 @@ def _shown(name: str, corpus: "Corpus", found: "Evaluation", seconds: float, as_
     lines, statuses = corpus.counts.kept, counted(result.status for result in found.results)
     if as_json:
         left_out = corpus.counts.plain()["left_out"]
-        facts = {"lines": lines, "left_out": left_out, "statuses": statuses, "seconds": round(seconds, 3)}
+        facts = {"lines": lines, "left_out": left_out, "unseen": found.unseen.plain(), "statuses": statuses}
         details = {what: detail.plain() for what, detail in found.details.items()}
-        printed({"data": name, "scores": found.plain(), **facts, **details})
+        printed({"data": name, "scores": found.plain(), **facts, "seconds": round(seconds, 3), **details})
         return
     odd, count = told(statuses, lines), f"{lines:,} {'line' if lines == 1 else 'lines'}"
     first = f"{name}: {count} in {duration(seconds)}{'; ' + odd if odd else ''}"
-    typer.echo("\n  ".join([first, *corpus.counts.reasons()]))
+    typer.echo("\n  ".join([first, *corpus.counts.reasons(), *([str(found.unseen)] if found.unseen else [])]))
     scored(found.plain())
     for what, detail in found.details.items():
         typer.echo(f"\n{what}\n{detail}")

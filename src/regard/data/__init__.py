@@ -5,7 +5,7 @@ from regard.data.building import Encode, Encoding
 from regard.data.cleaning import CLEANERS, Cleaner, cleaned, comparing
 from regard.data.collating import Padded, collate, padded
 from regard.data.corpora import Corpus
-from regard.data.counts import Counts, LeftOut, Policy
+from regard.data.counts import Counts, LeftOut, Policy, Tally
 from regard.data.hub import local
 from regard.data.jsonlines import Structure
 from regard.data.preparing import Progress, prepare
@@ -47,6 +47,7 @@ __all__ = [
     "Source",
     "Store",
     "Structure",
+    "Tally",
     "Together",
     "cleaned",
     "collate",

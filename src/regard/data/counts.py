@@ -11,11 +11,25 @@ PLACES = 5
 
 
 @dataclass
-class LeftOut:
-    """How many rows were left out for one reason, and where the first few stood."""
+class Tally:
+    """How many rows have something in common, and where the first few stood."""
 
     count: int = 0
     places: list[str] = field(default_factory=list)
+
+    def add(self, place: str) -> None:
+        """Counts one more."""
+        self.count += 1
+        if len(self.places) < PLACES:
+            self.places.append(place)
+
+    def __str__(self) -> str:
+        """Where they stood, in words."""
+        return ", ".join([*self.places, *(["..."] if self.count > len(self.places) else [])])
+
+
+class LeftOut(Tally):
+    """The rows that were left out for one reason."""
 
 
 @dataclass
@@ -28,10 +42,7 @@ class Counts:
 
     def leave_out(self, reason: str, place: str) -> None:
         """Counts one row that was left out."""
-        entry = self.left_out.setdefault(reason, LeftOut())
-        entry.count += 1
-        if len(entry.places) < PLACES:
-            entry.places.append(place)
+        self.left_out.setdefault(reason, LeftOut()).add(place)
 
     @property
     def read(self) -> int:
@@ -77,8 +88,4 @@ class Counts:
 
     def reasons(self) -> list[str]:
         """How many rows were left out for each reason, and where the first few stood, in words."""
-        return [
-            f"{entry.count:,} left out: {reason} ({', '.join(entry.places)}"
-            f"{', ...' if entry.count > len(entry.places) else ''})"
-            for reason, entry in self.left_out.items()
-        ]
+        return [f"{entry.count:,} left out: {reason} ({entry})" for reason, entry in self.left_out.items()]

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from regard.config import Part
 from regard.data import Encoding
+from regard.data import Row as Placed
 from regard.errors import ConfigError, DataError, unknown
 from regard.explain import Subject
 from regard.metrics import metric
@@ -159,10 +160,10 @@ class AnsweringTask(Task):
         halves = silence.halves([result.text for result in results], references)
         return {"halves": halves} if halves else {}
 
-    def remarks(self, train: Iterable[Row], held_out: Iterable[Row]) -> list[str]:
-        taught, asked = set[bool](), {bool(right(row)) for row in held_out}
+    def remarks(self, train: Iterable[Placed], held_out: Iterable[Placed]) -> list[str]:
+        taught, asked = set[bool](), {bool(right(fields)) for _, fields in held_out}
         beyond = 0
-        for row in train:
+        for _, row in train:
             answer = likeliest(right(row))
             taught.add(answer is not None)
             beyond += answer is not None and self.beyond(row["question"], answer.text)

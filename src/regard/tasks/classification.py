@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from regard.attention import POSITIONS
 from regard.config import Part, Rate, Settings
 from regard.data import Encoding, Structure, collate
+from regard.data import Row as Placed
 from regard.errors import ConfigError
 from regard.explain import Subject
 from regard.metrics import Confusion, confusion, metric
@@ -123,10 +124,13 @@ class ClassificationTask(Task):
             return f"{SEPARATOR} stands between labels; set labels.several = true, or write the label otherwise"
         return "" if row["label"].strip() else "the label is empty"
 
-    def remarks(self, train: Iterable[Row], held_out: Iterable[Row]) -> list[str]:
+    def remarks(self, train: Iterable[Placed], held_out: Iterable[Placed]) -> list[str]:
         train = list(train)
-        told = self.labels.remarks((row["label"] for row in train), (row["label"] for row in held_out))
-        return told + self._cut([row["text"] for row in train])
+        told = self.labels.remarks((row.place, row.fields["label"]) for row in train)
+        return told + self._cut([row.fields["text"] for row in train])
+
+    def unseen(self, row: Row) -> Sequence[str]:
+        return self.labels.strange(row["label"])
 
     def _cut(self, texts: list[str]) -> list[str]:
         """How many training texts are longer than what is read of them."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from regard.data import Tally
 from regard.errors import DataError
 from regard.metrics.labels import labels
 
@@ -70,18 +71,19 @@ class Labels:
         rows = sum(self.counts)
         return tuple(rows / (len(self.counts) * max(count, 1)) for count in self.counts)
 
-    def remarks(self, train: Iterable[str], held_out: Iterable[str]) -> list[str]:
-        """What is odd about the labels of training and of what it is judged by."""
-        found, wanted = counted(train, self.several), counted(held_out, self.several)
-        once = [name for name in sorted(found) if found[name] == 1]
-        strange = [name for name in sorted(wanted) if name not in found]
-        told = []
-        if once:
-            told.append(f"{_few(once)}: one example in training, too few to learn from; find more, or drop the class.")
-        if strange:
-            rows = sum(wanted[name] for name in strange)
-            told.append(f"{_few(strange)}: never in training, so {rows:,} held-out rows can only be wrong.")
-        return told + self._shares(found)
+    def strange(self, field: str) -> list[str]:
+        """The labels of a field that training does not have."""
+        return sorted(name for name in counted([field], self.several) if name not in self.places)
+
+    def remarks(self, train: Iterable[tuple[str, str]]) -> list[str]:
+        """What is odd about the labels of training, which are given with where they stand."""
+        places = dict[str, Tally]()
+        for place, field in train:
+            for name in counted([field], self.several):
+                places.setdefault(name, Tally()).add(place)
+        once = [f"{name!r} ({places[name]})" for name in sorted(places) if places[name].count == 1]
+        told = f"Label {few(once)}: one example in training, too few to learn from; find more, or drop the class."
+        return [told] * bool(once) + self._shares(Counter({name: found.count for name, found in places.items()}))
 
     def _shares(self, found: Counter[str]) -> list[str]:
         if len(found) == 1 and not self.several:
@@ -107,6 +109,11 @@ def counted(fields: Iterable[str], several: bool) -> Counter[str]:
     return Counter(filter(None, map(str.strip, fields)))
 
 
-def _few(names: Sequence[str]) -> str:
+def few(names: Sequence[str]) -> str:
+    """The first of several names, and how many more there are.
+
+    >>> few(list("abcdefg"))
+    'a, b, c, d, e and 2 more'
+    """
     rest = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return "Label " + ", ".join(map(repr, names[:NAMED])) + rest
+    return ", ".join(names[:NAMED]) + rest

@@ -1,12 +1,14 @@
 """What every task answers alike that marks entities in texts, however its model does it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, ClassVar
 
+from regard.data import Row as Placed
 from regard.errors import ConfigError
 from regard.metrics import metric
 from regard.tasks import tagging_rows
 from regard.tasks.recipe import Recipe
+from regard.tasks.tag_schemes import taggings
 from regard.tasks.tagging_results import Types, types
 from regard.tasks.tagging_rows import CUT, TagsSettings, gold
 from regard.tasks.tagging_words import Cutting
@@ -47,8 +49,17 @@ class Marking(Task):
     def fault(cls, row: Row, recipe: Any) -> str:
         return tagging_rows.fault(row, recipe.tags, recipe.words)
 
-    def remarks(self, train: Iterable[Row], held_out: Iterable[Row]) -> list[str]:
-        return tagging_rows.remarks(train, held_out, self.recipe.words)
+    @property
+    def types(self) -> Collection[str]:
+        """The types of entities that training has."""
+        raise NotImplementedError
+
+    def remarks(self, train: Iterable[Placed], held_out: Iterable[Placed]) -> list[str]:
+        return tagging_rows.remarks(train, self.recipe.words)
+
+    def unseen(self, row: Row) -> Sequence[str]:
+        found = dict.fromkeys(one.label for one in taggings(gold(row, self.recipe.words).tags))
+        return [label for label in found if label not in self.types]
 
     def asked(self, row: Row) -> dict[str, str]:
         """A row without its tags, which still says that it is cut into words."""

@@ -9,6 +9,7 @@ from torch import nn
 
 from regard.attention import coverage_penalty
 from regard.config import Part
+from regard.data import Row as Placed
 from regard.decode import SearchSettings
 from regard.decode.settings import Extra, Factor
 from regard.errors import ConfigError
@@ -17,7 +18,6 @@ from regard.nn import IGNORE, Loss
 from regard.tasks.copying import Copied, copied
 from regard.tasks.drafting import Draft, Drafted, Drafting, DraftSettings, Work
 from regard.tasks.recipe import LossSettings, ValidationSettings
-from regard.tasks.task import Row
 from regard.tasks.writing import Lines, WritingRecipe, WritingTask
 from regard.text.patterns import starts_cjk
 
@@ -104,20 +104,20 @@ class SummarizationTask(WritingTask):
         found = copied(drafting, drafts, self.sides.target.begin)
         return Summary(**vars(drafting.drafted(work, drafts)), copied=found)
 
-    def remarks(self, train: Iterable[Row], held_out: Iterable[Row]) -> list[str]:
+    def remarks(self, train: Iterable[Placed], held_out: Iterable[Placed]) -> list[str]:
         """Documents that will be cut, and metrics that do not know the language."""
         return [*self._cut(train), *self._unknown_words(held_out)]
 
-    def _cut(self, train: Iterable[Row]) -> list[str]:
+    def _cut(self, train: Iterable[Placed]) -> list[str]:
         if self.room is None:
             return []
-        lengths = [len(one.pieces) for one in self.reader.read_many(lines(row["document"]) for row in train)]
+        lengths = [len(one.pieces) for one in self.reader.read_many(lines(row["document"]) for _, row in train)]
         long, how = sum(length > self.room for length in lengths), self.recipe.predict
         told = f"{long:,} of {len(lengths):,} documents are longer than predict.longest = {how.longest} pieces"
         return [f"{told}; predict.long = {how.long!r} says what is read of them."] if long else []
 
-    def _unknown_words(self, held_out: Iterable[Row]) -> list[str]:
-        summaries = [row["summary"] for row in held_out]
+    def _unknown_words(self, held_out: Iterable[Placed]) -> list[str]:
+        summaries = [row["summary"] for _, row in held_out]
         chinese = sum(map(starts_cjk, summaries)) > len(summaries) / 2
         blind = [part for part in self.recipe.metrics if part.name in ROUGE and "tokenizer" not in part.options]
         if not chinese or not blind:

@@ -140,6 +140,10 @@ class TaggingTask(Marking):
         learned = {FILE: json.dumps(self.labels, ensure_ascii=False)}
         return {**self.reading.files(), **learned, **(self.letters.files() if self.letters else {})}
 
+    @property
+    def types(self) -> tuple[str, ...]:
+        return self.labels
+
     @cached_property
     def tags(self) -> tuple[str, ...]:
         """Every tag the model decides between."""

@@ -23,6 +23,7 @@ from regard.tasks.grouping import GroupSettings, blocks, in_groups
 from regard.tasks.marking import Marking, MarkingRecipe
 from regard.tasks.reading import LongSettings, Reading
 from regard.tasks.sides import Batch, Sides, sources
+from regard.tasks.tag_schemes import split
 from regard.tasks.tagging_reading import Sentence, WordReading
 from regard.tasks.tagging_results import Tagged, tagged
 from regard.tasks.tagging_rows import gold
@@ -74,6 +75,10 @@ class GenerativeTaggingTask(Marking):
 
     def files(self) -> dict[str, str]:
         return self.sides.files()
+
+    @cached_property
+    def types(self) -> frozenset[str]:
+        return frozenset(split(piece)[1] for piece in self.sides.target.pieces)
 
     @cached_property
     def words(self) -> WordReading:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from regard.config import Settings
+from regard.data import Row, Tally
 from regard.tasks.tag_schemes import Scheme, Tagging, broken, guessed, malformed, taggings, to_iob2, written
 from regard.tasks.tagging_words import Cutting, Word, cut
 
@@ -56,18 +57,15 @@ def fault(row: Mapping[str, str], settings: TagsSettings, cutting: Cutting) -> s
     return malformed(tags) or ("" if settings.repair else broken(tags, settings.scheme))
 
 
-def remarks(train: Iterable[Mapping[str, str]], held_out: Iterable[Mapping[str, str]], cutting: Cutting) -> list[str]:
-    """What is odd about the tags as a whole."""
+def remarks(train: Iterable[Row], cutting: Cutting) -> list[str]:
+    """What is odd about the tags of training as a whole."""
     train = list(train)
-    counts, wanted = (_counts(rows, cutting) for rows in (train, held_out))
     told = [
-        f"{label}: {count} entities in training, too few to learn from."
-        for label, count in counts.items()
-        if count < FEW
+        f"{label}: {found.count} entities in training, too few to learn from ({found})."
+        for label, found in _tallies(train, cutting).items()
+        if found.count < FEW
     ]
-    never = sorted(set(wanted) - set(counts))
-    told += [f"{label}: {wanted[label]} in held-out data, none in training; all will be missed." for label in never]
-    lines = [row["tags"].split() for row in train if "tags" in row]
+    lines = [row.fields["tags"].split() for row in train if "tags" in row.fields]
     schemes = Counter(guessed(tags) for tags in lines if set(tags) != {"O"})
     if len(schemes) > 1:
         mix = ", ".join(f"{count:,} {scheme}" for scheme, count in schemes.most_common())
@@ -77,8 +75,13 @@ def remarks(train: Iterable[Mapping[str, str]], held_out: Iterable[Mapping[str, 
     return told
 
 
-def _counts(rows: Iterable[Mapping[str, str]], cutting: Cutting) -> Counter[str]:
-    return Counter(found.label for row in rows for found in taggings(gold(row, cutting).tags))
+def _tallies(rows: Iterable[Row], cutting: Cutting) -> dict[str, Tally]:
+    """How many entities there are of each type, and where the first few stand."""
+    found = dict[str, Tally]()
+    for place, fields in rows:
+        for one in taggings(gold(fields, cutting).tags):
+            found.setdefault(one.label, Tally()).add(place)
+    return found
 
 
 class _Span(NamedTuple):

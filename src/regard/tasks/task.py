@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.data import Encoding, Examples, Store, Structure
+from regard.data import Row as Placed
 from regard.errors import ConfigError, RequestError
 from regard.explain import Subject
 from regard.metrics import Likelihood
@@ -139,9 +140,13 @@ class Task(Protocol):
         """What is wrong with a row of any corpus, or nothing; `data.policy` says what becomes of it."""
         return ""
 
-    def remarks(self, train: Iterable[Row], held_out: Iterable[Row]) -> list[str]:
-        """What is odd about the data as a whole, such as a label seen once or never in training; told beforehand."""
+    def remarks(self, train: Iterable[Placed], held_out: Iterable[Placed]) -> list[str]:
+        """What is odd about the data as a whole, such as a label seen once in training; told beforehand."""
         return []
+
+    def unseen(self, row: Row) -> Sequence[str]:
+        """The labels of a row that training never had, each once: where they stand, all the model says is wrong."""
+        return ()
 
     @classmethod
     def row(cls, line: str) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """One look after the other, each as far as those before it allow."""
 
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,7 +16,8 @@ from regard.api.preflight.speed import look_at_speed
 from regard.api.preflight.texts import Texts, look_at_files
 from regard.api.rehearsal import stored, undisturbed
 from regard.api.training import Training
-from regard.tasks import TASKS, Recipe
+from regard.api.unseen import unseen
+from regard.tasks import TASKS, Recipe, Task
 
 
 def preflight(recipe: Recipe, tell: Callable[[str], None] = lambda _: None) -> Report:
@@ -43,8 +45,8 @@ def _fly(recipe: Recipe, texts: Texts, folder: Path, notes: Notes) -> None:
     with notes.watching("tokenizer"):
         look_at_tokenizers(run.task, texts, notes)
     with notes.watching("data"):
-        for remark in run.task.remarks(texts.training, texts.valid) if not notes.failed else ():
-            notes.add("warning", "data", remark)
+        if not notes.failed:
+            look_at_labels(run.task, texts, notes)
     with notes.watching("pieces"):
         if not notes.failed:
             look_at_pieces(run, notes)
@@ -59,6 +61,15 @@ def _fly(recipe: Recipe, texts: Texts, folder: Path, notes: Notes) -> None:
     with notes.watching("run"):
         if not notes.failed:
             look_at_run(recipe, run, texts, folder / "small", notes)
+
+
+def look_at_labels(task: Task, texts: Texts, notes: Notes) -> None:
+    """What is odd about the data as a whole, and what held-out data have that training never had."""
+    for remark in task.remarks(chain.from_iterable(texts.trained), texts.validated):
+        notes.add("warning", "data", remark)
+    for name, rows in texts.held_out.items():
+        if found := unseen(task, rows):
+            notes.add("warning", "data", f"{name}: {found}.")
 
 
 def _sampled(recipe: Recipe, texts: Texts, folder: Path) -> Recipe:

@@ -2,18 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 
 from regard.api.materials import Materials
 from regard.api.preflight.report import Notes
-from regard.data import Corpus, CorpusSettings
+from regard.api.training import MOST
+from regard.data import Corpus, CorpusSettings, Row
 from regard.errors import DataError
 from regard.tasks import TASKS, Recipe
 
 Fields = dict[str, str]
-
-# So many lines of a corpus are read; of a longer one the rest is taken to be like them.
-MOST = 100_000
 
 
 @dataclass(frozen=True)
@@ -21,9 +20,9 @@ class Texts:
     """The rows of each corpus, as far as they were read, and how much of the training data that is."""
 
     fields: tuple[str, ...]
-    train: list[list[Fields]]
-    valid: list[Fields]
-    test: dict[str, list[Fields]]
+    trained: list[list[Row]]
+    validated: list[Row]
+    tested: dict[str, list[Row]]
     share: float
     # What separates several references on a line of what is held out.
     references: str = ""
@@ -33,9 +32,26 @@ class Texts:
         texts = row[self.fields[-1]].split(self.references) if self.references else [row[self.fields[-1]]]
         return [{**row, self.fields[-1]: text} for text in texts]
 
-    @property
+    @cached_property
+    def train(self) -> list[list[Fields]]:
+        return list(map(_fields, self.trained))
+
+    @cached_property
+    def valid(self) -> list[Fields]:
+        return _fields(self.validated)
+
+    @cached_property
+    def test(self) -> dict[str, list[Fields]]:
+        return {name: _fields(rows) for name, rows in self.tested.items()}
+
+    @cached_property
     def training(self) -> list[Fields]:
         return [row for rows in self.train for row in rows]
+
+    @property
+    def held_out(self) -> dict[str, list[Row]]:
+        """Validation and every test set, by the names they are spoken of."""
+        return {"valid": self.validated, **{f"test {name}": rows for name, rows in self.tested.items()}}
 
 
 def look_at_files(recipe: Recipe, notes: Notes) -> Texts | None:
@@ -60,17 +76,17 @@ def look_at_files(recipe: Recipe, notes: Notes) -> Texts | None:
             "is learned from them alone, and what is told of batches and minutes is carried over to all.",
         )
     # A task may take what is to be predicted from another field.
-    fields = tuple(name for name in TASKS[recipe.task].fields if name in train[0][0])
+    fields = tuple(name for name in TASKS[recipe.task].fields if name in train[0][0].fields)
     return Texts(fields, train, valid, test, share, recipe.data.references)
 
 
-def _train(corpus: Corpus, number: int, notes: Notes) -> tuple[list[Fields], float]:
+def _train(corpus: Corpus, number: int, notes: Notes) -> tuple[list[Row], float]:
     """The rows of a training corpus, and which share of it they are."""
     name = f"train {number + 1}" if number else "train"
     # Whatever the policy: all bad lines are worth more than the first.
-    lenient, rows = corpus.skipping(), list[Fields]()
+    lenient, rows = corpus.skipping(), list[Row]()
     with notes.watching(name):
-        rows = [row.fields for row in islice(lenient, MOST)]
+        rows = list(islice(lenient, MOST))
         if not rows:
             raise DataError(f"{corpus}: no line is left to learn from.\n{lenient.counts}")
         _tell(lenient, corpus.policy, name, str(lenient.counts), notes)
@@ -93,10 +109,10 @@ def _steps(corpus: Corpus) -> set[str]:
     return {part.name for part in corpus.cleaning}
 
 
-def _held_out(corpus: Corpus, name: str, notes: Notes) -> list[Fields]:
-    lenient, rows = corpus.skipping(), list[Fields]()
+def _held_out(corpus: Corpus, name: str, notes: Notes) -> list[Row]:
+    lenient, rows = corpus.skipping(), list[Row]()
     with notes.watching(name):
-        rows = [row.fields for row in islice(lenient, MOST)]
+        rows = list(islice(lenient, MOST))
         if not rows:
             lost = f"\n{lenient.counts}" if lenient.counts.lost else ""
             raise DataError(f"{corpus}: there is no line in it; validation needs at least one.{lost}")
@@ -104,7 +120,7 @@ def _held_out(corpus: Corpus, name: str, notes: Notes) -> list[Fields]:
     return rows
 
 
-def _test(materials: Materials, name: str, settings: CorpusSettings, notes: Notes) -> list[Fields]:
+def _test(materials: Materials, name: str, settings: CorpusSettings, notes: Notes) -> list[Row]:
     """The rows of a test corpus; one that is not there yet is no obstacle to training."""
     corpus, inner = materials.corpus(settings), Notes(lambda _: None)
     rows = _held_out(corpus, f"test {name}", inner)
@@ -118,3 +134,7 @@ def _test(materials: Materials, name: str, settings: CorpusSettings, notes: Note
 
 def field(rows: Sequence[Fields], name: str) -> list[str]:
     return [row[name] for row in rows]
+
+
+def _fields(rows: Sequence[Row]) -> list[Fields]:
+    return [row.fields for row in rows]
