@@ -129,7 +129,35 @@ def test_types_seen_seldom_or_never_are_remarked() -> None:
 
 def test_lines_in_several_schemes_are_remarked() -> None:
     mixed = [{"text": "Ada", "tags": "B-PER"}, {"text": "Ada", "tags": "I-PER"}]
-    assert any("1 iob2, 1 iob1" in told for told in remarks(placed(mixed), "auto"))
+    assert any("(1 iob2; 1 iob1: rows line 2)" in told for told in remarks(placed(mixed), "auto"))
+
+
+def test_a_line_in_another_scheme_than_its_corpus_is_a_bad_one(tmp_path: Path) -> None:
+    values = recipe(tmp_path)
+    for name in ("train", "valid"):
+        with (tmp_path / f"{name}.conll").open("a", encoding="utf-8") as file:
+            file.write("\nRome I-LOC\nis O\n")
+    for corpus in (Materials(TaggingRecipe.read(values)).train[0], Materials(TaggingRecipe.read(values)).valid):
+        told = r"\.conll line \d+: tag 1 is I-LOC after O: in IOB2.*\(by itself this line would be IOB1\).*tags\.repair"
+        with pytest.raises(DataError, match=told):
+            list(corpus)
+        skipped = corpus.skipping()
+        kept = len(list(skipped))
+        assert skipped.counts.left_out["unusable"].count == 1
+        values["tags"] = {"repair": True}
+        assert len(list(Materials(TaggingRecipe.read(values)).corpus(corpus.settings))) == kept + 1
+        del values["tags"]
+
+
+def test_a_corpus_in_iob1_is_read_and_its_iob2_is_named(tmp_path: Path) -> None:
+    values = recipe(tmp_path)
+    file = tmp_path / "train.conll"
+    file.write_text(file.read_text("utf-8").replace(" B-", " I-"), "utf-8")
+    assert len(list(Materials(TaggingRecipe.read(values)).train[0])) == 60
+    with file.open("a", encoding="utf-8") as more:
+        more.write("\nRome B-LOC\n")
+    with pytest.raises(DataError, match="tag 1 is B-LOC after O: in IOB1"):
+        list(Materials(TaggingRecipe.read(values)).train[0])
 
 
 @pytest.mark.parametrize(

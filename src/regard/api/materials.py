@@ -43,15 +43,15 @@ class Materials:
         cleaned = [Each(one, task.fields[-1], data.references) for one in cleaned_of] if data.references else cleaned_of
         self.train = [
             Corpus(
-                local(one, data.root),
+                one,
                 data.policy,
                 comparing(data.cleaning, task.known_by()),
                 cleaned,
                 data.root,
                 outside=shares,
-                fault=self.fault,
+                fault=Fitness(recipe, one, data.root),
             )
-            for one in train
+            for one in (local(one, data.root) for one in train)
         ]
 
     @property
@@ -76,17 +76,14 @@ class Materials:
         data, root = self.recipe.data, self.recipe.data.root
         settings = settings.deciding(TASKS[self.recipe.task].inputs())
         if not settings.of_training:
-            return Corpus(local(settings, root), data.policy, root=root, fault=self.fault)
+            found = local(settings, root)
+            return Corpus(found, data.policy, root=root, fault=Fitness(self.recipe, found, root))
         if len(self.train) != 1 or settings.part is None:
             raise ConfigError(
                 f"A share of training is taken from one corpus, and {len(data.train)} are named; "
                 "give data.valid and every test set files of their own."
             )
         return self.train[0].only(settings.part)
-
-    def fault(self, fields: Mapping[str, str]) -> str:
-        """What is wrong with a row, or nothing."""
-        return fault(fields, self.recipe)
 
     def test(self, name: str) -> Corpus:
         """A test set by name."""
@@ -121,11 +118,20 @@ class Materials:
         return [corpus.fingerprint() for corpus in self.train]
 
 
-def fault(fields: Mapping[str, str], recipe: Recipe) -> str:
-    """What the task of a recipe finds wrong with a row, or nothing."""
-    task = TASKS[recipe.task]
-    told: str = task.unreadable(fields) or task.fault(fields, recipe)
-    return told
+class Fitness:
+    """What the task of a recipe finds wrong with a row of a corpus, or nothing."""
+
+    def __init__(self, recipe: Recipe, settings: CorpusSettings, root: str = "") -> None:
+        self.recipe, self.settings, self.root, self.task = recipe, settings, root, TASKS[recipe.task]
+
+    def __call__(self, fields: Mapping[str, str]) -> str:
+        told: str = self.task.unreadable(fields) or self.task.fault(fields, self.fitted)
+        return told
+
+    @cached_property
+    def fitted(self) -> Any:
+        """The recipe for this corpus; its files are read for that only where something has to be guessed."""
+        return self.task.fitted(self.recipe, (row.fields for row in Corpus(self.settings, "skip", root=self.root)))
 
 
 class First:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from regard.api import Materials, Pipeline
-from regard.api.materials import fault
+from regard.api.materials import Fitness
 from regard.cli.printing import say
 from regard.data import Corpus, CorpusSettings
 from regard.errors import ConfigError, nearest
@@ -24,9 +24,8 @@ def corpora(pipeline: Pipeline, data: Sequence[str]) -> dict[str, Corpus]:
         return {name: materials.test(name) for name in data or known}
     if strangers := [name for name in data if name not in known and not _like_file(name)]:
         raise ConfigError(_unknown(strangers[0], list(known)))
-    recipe = pipeline.recipe
-    corpus = Corpus(_settings(pipeline, data), recipe.data.policy, fault=lambda fields: fault(fields, recipe))
-    return {" ".join(data): corpus}
+    recipe, settings = pipeline.recipe, _settings(pipeline, data)
+    return {" ".join(data): Corpus(settings, recipe.data.policy, fault=Fitness(recipe, settings))}
 
 
 def rows(corpus: Corpus) -> list[dict[str, str]]:

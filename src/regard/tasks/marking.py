@@ -49,6 +49,10 @@ class Marking(Task):
     def fault(cls, row: Row, recipe: Any) -> str:
         return tagging_rows.fault(row, recipe.tags, recipe.words)
 
+    @classmethod
+    def fitted(cls, recipe: Any, rows: Iterable[Row]) -> Any:
+        return recipe.model_copy(update={"tags": tagging_rows.fitted(recipe.tags, rows)})
+
     @property
     def types(self) -> Collection[str]:
         """The types of entities that training has."""

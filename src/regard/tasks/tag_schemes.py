@@ -5,6 +5,7 @@ word (E-) and entities of one word (S-). BILOU and BMES are BIOES by other lette
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
@@ -60,6 +61,18 @@ def guessed(tags: Sequence[str]) -> Scheme:
     if any(split(tag)[0] in "ES" for tag in tags):
         return "bioes"
     return "iob1" if broken(tags, "iob2") and not broken(tags, "iob1") else "iob2"
+
+
+def prevailing(lines: Iterable[Sequence[str]]) -> Scheme | Literal["auto"]:
+    """The scheme that most lines with an entity are in; auto where two are as frequent.
+
+    >>> prevailing([["B-PER"], ["O", "B-LOC"], ["I-PER"], ["O"]]), prevailing([["B-PER"], ["I-PER"]])
+    ('iob2', 'auto')
+    """
+    found = Counter(guessed(tags) for tags in lines if set(tags) - {OUTSIDE} and not broken(tags, "auto"))
+    ranked = found.most_common(2)
+    tied = len(ranked) == 2 and ranked[0][1] == ranked[1][1]
+    return ranked[0][0] if ranked and not tied else "auto"
 
 
 def malformed(tags: Sequence[str]) -> str:

@@ -1,14 +1,13 @@
 """Rows of tagging: words with a tag each, or a text with the spans of its entities; both become words and IOB2."""
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from regard.config import Settings
 from regard.data import Row, Tally
-from regard.tasks.tag_schemes import Scheme, Tagging, broken, guessed, malformed, taggings, to_iob2, written
+from regard.tasks.tag_schemes import Scheme, Tagging, broken, guessed, malformed, prevailing, taggings, to_iob2, written
 from regard.tasks.tagging_words import Cutting, Word, cut
 
 # Where a row may say how its own text is cut: that of columns of words is cut at spaces.
@@ -18,7 +17,8 @@ FEW = 10
 
 
 class TagsSettings(Settings):
-    """In which scheme tags are read (auto: whichever a line fits), and in which they are learned; IOB2 is put out."""
+    """In which scheme tags are read (auto: the one most lines of a corpus are in), and in which they are learned; IOB2
+    is put out."""
 
     scheme: Scheme | Literal["auto"] = "auto"
     # Read a line that breaks its scheme as conlleval does, instead of holding it for a bad one.
@@ -54,7 +54,22 @@ def fault(row: Mapping[str, str], settings: TagsSettings, cutting: Cutting) -> s
     tags = row["tags"].split()
     if len(words) != len(tags):
         return f"{len(words)} words between spaces, but {len(tags)} tags"
-    return malformed(tags) or ("" if settings.repair else broken(tags, settings.scheme))
+    return malformed(tags) or ("" if settings.repair else _broken(tags, settings.scheme))
+
+
+def _broken(tags: Sequence[str], scheme: Scheme | Literal["auto"]) -> str:
+    """Where tags break their scheme, and what to do about it; or nothing."""
+    if not (told := broken(tags, scheme)):
+        return ""
+    alone = "" if broken(tags, "auto") else f" (by itself this line would be {guessed(tags).upper()})"
+    return f"{told}{alone}; mend it, or set tags.repair = true to have it read as conlleval does"
+
+
+def fitted(settings: TagsSettings, rows: Iterable[Mapping[str, str]]) -> TagsSettings:
+    """The settings for a corpus of these rows: a scheme that has to be guessed is one for all of them."""
+    if settings.scheme != "auto" or settings.repair:
+        return settings
+    return settings.model_copy(update={"scheme": prevailing(row["tags"].split() for row in rows if "tags" in row)})
 
 
 def remarks(train: Iterable[Row], cutting: Cutting) -> list[str]:
@@ -65,13 +80,25 @@ def remarks(train: Iterable[Row], cutting: Cutting) -> list[str]:
         for label, found in _tallies(train, cutting).items()
         if found.count < FEW
     ]
-    lines = [row.fields["tags"].split() for row in train if "tags" in row.fields]
-    schemes = Counter(guessed(tags) for tags in lines if set(tags) != {"O"})
+    return told + _mixed((row.place, row.fields["tags"].split()) for row in train if "tags" in row.fields)
+
+
+def _mixed(lines: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
+    """Which lines are in another scheme than most, and which in none."""
+    schemes, repaired = dict[str, Tally](), Tally()
+    for place, tags in lines:
+        if broken(tags, "auto"):
+            repaired.add(place)
+        elif set(tags) != {"O"}:
+            schemes.setdefault(guessed(tags), Tally()).add(place)
+    told = []
     if len(schemes) > 1:
-        mix = ", ".join(f"{count:,} {scheme}" for scheme, count in schemes.most_common())
-        told.append(f"Lines of training are in several schemes ({mix}); set tags.scheme to have the others named.")
-    if repaired := sum(bool(broken(tags, "auto")) for tags in lines):
-        told.append(f"{repaired:,} lines of training fit no scheme and are repaired as they are read.")
+        most, *rest = sorted(schemes.items(), key=lambda entry: -entry[1].count)
+        mix = [f"{most[1].count:,} {most[0]}", *(f"{found.count:,} {scheme}: {found}" for scheme, found in rest)]
+        told = [f"Lines of training are in several schemes ({'; '.join(mix)}); set tags.scheme to refuse the others."]
+    if repaired.count:
+        count = f"{repaired.count:,} lines of training fit no scheme"
+        told.append(f"{count} and are repaired as they are read ({repaired}).")
     return told
 
 

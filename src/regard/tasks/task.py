@@ -140,6 +140,12 @@ class Task(Protocol):
         """What is wrong with a row of any corpus, or nothing; `data.policy` says what becomes of it."""
         return ""
 
+    @classmethod
+    def fitted(cls, recipe: Any, rows: Iterable[Row]) -> Any:
+        """The recipe by which rows of one corpus are looked at for faults: what it leaves to be guessed, guessed once
+        from all of them."""
+        return recipe
+
     def remarks(self, train: Iterable[Placed], held_out: Iterable[Placed]) -> list[str]:
         """What is odd about the data as a whole, such as a label seen once in training; told beforehand."""
         return []
