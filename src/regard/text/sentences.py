@@ -69,10 +69,10 @@ def parts(text: str, fits: Callable[[str], bool], join: bool = True) -> list[Spa
     """The spans of parts that fit, in order; between them, before and behind stands nothing but white space.
 
     Sentences of one line are joined as long as they fit together, unless every one is to stand alone. One that does not
-    fit alone is cut, again and again, behind the last clause mark (, ; : before a space, ，、；： anywhere) of what fits;
-    without one, at the last white space; without that, between two characters, but never inside one that is written
-    with several (accents, joined emoji, surrogates). One such character that does not fit stands alone. `fits` is asked
-    about every part, and taken to hold for the beginning of what it holds for.
+    fit alone is cut, again and again, behind the last clause mark (, ; : before a space, ，、；： anywhere) of what
+    fits; without one, at the last white space; without that, between two characters, but never inside one that is
+    written with several (accents, joined emoji, surrogates). One such character that does not fit stands alone. `fits`
+    is asked about every part, and taken to hold for the beginning of what it holds for.
     """
     found: list[Span] = []
     joinable = False
