@@ -19,6 +19,9 @@ from regard.convert.huggingface.rules import rule
 from regard.errors import ConfigError
 from regard.models import MaskedPiece, Spans, StackSettings, Tags, TransformerEncoder
 
+# The classes of a head where nothing is said of them.
+UNNAMED = {0: "LABEL_0", 1: "LABEL_1"}
+
 
 class BertConfig(Config):
     """An encoder, norms after, learned positions, kinds of segment."""
@@ -33,7 +36,7 @@ class BertConfig(Config):
     attention_probs_dropout_prob: Rate = 0.1
     max_position_embeddings: PositiveInt = 512
     type_vocab_size: PositiveInt = 2
-    id2label: dict[int, Any] | None = None
+    id2label: dict[int, Any] | None = UNNAMED
     classifier_dropout: Rate | None = None
     layer_norm_eps: PositiveFloat = 1e-12
     position_embedding_type: Annotated[str, only("absolute")] = "absolute"
@@ -65,8 +68,7 @@ class BertConfig(Config):
         return self.vocab_size
 
     def labels(self) -> tuple[str, ...]:
-        """As told, or as Transformers calls the two there are where nothing is told."""
-        told = {0: "LABEL_0", 1: "LABEL_1"} if self.id2label is None else self.id2label
+        told = UNNAMED if self.id2label is None else self.id2label
         if sorted(told) != list(range(len(told))):
             raise ConfigError(f"config.json: id2label names the classes {sorted(told)}; number them from 0.")
         return tuple(str(told[number]) for number in range(len(told)))

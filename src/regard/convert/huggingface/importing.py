@@ -15,7 +15,7 @@ from regard.convert.huggingface.gpt2 import GPT2
 from regard.convert.huggingface.llama import LLAMA
 from regard.convert.huggingface.sequence import BART, BLENDERBOT, MARIAN, MBART, PEGASUS
 from regard.errors import ConfigError, ModelError, unknown
-from regard.models import StackSettings, Vocabulary
+from regard.models import StackSettings, Tags, Vocabulary
 
 ARCHITECTURES: dict[str, Architecture] = {
     "bert": BERT,
@@ -75,7 +75,7 @@ def read(folder: Path) -> Imported:
         built.head,
         left=tuple(name for name, there in places.items() if not there),
         above=tuple(name for name, there in places.items() if there and there[0].startswith("head.")),
-        labels=() if built.head is None else config.labels(),
+        labels=config.labels() if isinstance(built.head, Tags) else (),
     )
 
 
