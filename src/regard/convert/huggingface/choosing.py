@@ -258,4 +258,4 @@ def _named(name: str, kind: str, config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _refused(what: str, why: str) -> ConfigError:
-    return ConfigError(f"Hugging Face has no stock class for {what}: {why}. Export to onnx.")
+    return ConfigError(f"Hugging Face has no stock class for {what}: {why}. `--to onnx` tells whether ONNX has one.")
