@@ -55,7 +55,7 @@ ROWS: dict[str, dict[str, str]] = {
         "answers": json.dumps([{"text": "anna", "start": 0}]),
     },
     "classification": {"text": TEXT, "label": "good"},
-    "dialogue": {"turns": json.dumps([{"speaker": "", "text": "who came ?"}]), "reply": "anna came late"},
+    "dialogue": {"turns": json.dumps(["who came ?"]), "reply": "anna came late"},
     "embedding": {"text": TEXT},
     "language": {"text": TEXT},
     "masked": {"text": TEXT},
