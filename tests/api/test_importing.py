@@ -9,7 +9,7 @@ import pytest
 import tokenizers
 import torch
 import transformers
-from tokenizers import models, normalizers, pre_tokenizers, processors
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 import regard
 from regard.api.exporting import export
@@ -307,6 +307,71 @@ def test_an_imported_tagger_gives_the_tags_transformers_gives_in_whatever_order(
     assert found.probabilities == pytest.approx(logits.softmax(-1).amax(-1).tolist(), abs=1e-5)
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_an_imported_classifier_gives_the_probabilities_transformers_gives(several: bool, tmp_path: Path) -> None:
+    names = {0: "neutral", 1: "good", 2: "bad"}
+    kind = "multi_label_classification" if several else None
+    told = {"id2label": names, "classifier_dropout": 0.3, "problem_type": kind}
+    folder, theirs = headed("BertForSequenceClassification", tmp_path / "bert", **told)
+    ours = from_huggingface(folder)
+    assert (ours.recipe.task, ours.facts["left"]) == ("classification", [])
+    assert ours.task.labels.names == tuple(names.values())
+    assert (ours.recipe.head.dropout, ours.recipe.labels.several) == (0.3, several)
+    words = ["the", "dog", "runs", "a", "cat"]
+    with torch.inference_mode():
+        logits = theirs(torch.tensor([[2, *map(WORDS.index, words), 3]])).logits[0]
+    wanted = logits.sigmoid() if several else logits.softmax(-1)
+    ours.save(tmp_path / "bundle")
+    for made in (ours, regard.load(tmp_path / "bundle")):
+        (found,) = made.predict([" ".join(words)])
+        assert found.probabilities == pytest.approx(dict(zip(names.values(), wanted.tolist(), strict=True)), abs=1e-5)
+
+
+def byte_pieces(folder: Path) -> None:
+    """A tokenizer as RoBERTa has it: bytes, <s> before a text, </s> after it, two between two texts."""
+    specials = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    made = tokenizers.Tokenizer(models.BPE())
+    made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(vocab_size=300, special_tokens=specials, initial_alphabet=alphabet)
+    made.train_from_iterator(["the dog runs and the cat sleeps"] * 5, trainer)
+    made.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    made.save(str(folder / "tokenizer.json"))
+    names = {"bos_token": "<s>", "eos_token": "</s>", "cls_token": "<s>", "sep_token": "</s>", "pad_token": "<pad>"}
+    told = {"tokenizer_class": "RobertaTokenizerFast", "unk_token": "<unk>", "mask_token": "<mask>", **names}
+    (folder / "tokenizer_config.json").write_text(json.dumps(told))
+
+
+def test_an_imported_roberta_reads_texts_as_transformers_does(tmp_path: Path) -> None:
+    torch.manual_seed(3)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    for kind in ("SequenceClassification", "QuestionAnswering"):
+        config = transformers.RobertaConfig(vocab_size=300, max_position_embeddings=66, type_vocab_size=1, **sizes)
+        getattr(transformers, f"RobertaFor{kind}")(config).eval().save_pretrained(tmp_path / kind)
+        byte_pieces(tmp_path / kind)
+    folder = tmp_path / "SequenceClassification"
+    cut, ours = transformers.AutoTokenizer.from_pretrained(folder), from_huggingface(folder)
+    theirs = transformers.AutoModelForSequenceClassification.from_pretrained(folder)
+    texts = ["the dog runs", "a cat, and nothing else: ünïcödé"]
+    for text, found in zip(texts, ours.predict(texts), strict=True):
+        with torch.inference_mode():
+            wanted = theirs(**cut(text, return_tensors="pt")).logits[0].softmax(-1)
+        assert list(found.probabilities.values()) == pytest.approx(wanted.tolist(), abs=1e-5)
+    folder = tmp_path / "QuestionAnswering"
+    reader = from_huggingface(folder).with_settings("predict.no_answer=never")
+    theirs = transformers.AutoModelForQuestionAnswering.from_pretrained(folder)
+    question, passage = "what runs", "the dog runs and sleeps"
+    with torch.inference_mode():
+        given = cut(question, passage, return_tensors="pt")
+        logits = theirs(**given)
+    first = int((given.input_ids[0] == 2).nonzero()[1]) + 1
+    start, end = (one[0, first:-1] for one in (logits.start_logits, logits.end_logits))
+    sums = (start[:, None] + end[None, :]).masked_fill(torch.ones(len(start), len(end)).tril(-1).bool(), -1e9)
+    none = logits.start_logits[0, 0] + logits.end_logits[0, 0]
+    (found,) = reader.predict([{"question": question, "passage": passage}])
+    assert found.score == pytest.approx(float(sums.max() - none), abs=1e-4)
+
+
 def test_an_imported_reader_finds_the_answers_transformers_finds(tmp_path: Path) -> None:
     folder, theirs = headed("BertForQuestionAnswering", tmp_path / "bert")
     ours = from_huggingface(folder).with_settings("predict.no_answer=never", "predict.longest_answer=1")
@@ -323,7 +388,12 @@ def test_an_imported_reader_finds_the_answers_transformers_finds(tmp_path: Path)
 @pytest.mark.parametrize(
     ("kind", "told", "left"),
     [
-        ("BertForSequenceClassification", {}, ["bert.pooler.dense.bias", "classifier.weight"]),
+        ("BertForSequenceClassification", {"id2label": {0: "stars"}}, ["bert.pooler.dense.bias", "classifier.weight"]),
+        (
+            "BertForSequenceClassification",
+            {"problem_type": "regression"},
+            ["bert.pooler.dense.weight", "classifier.weight"],
+        ),
         ("BertForTokenClassification", {"id2label": {0: "NOUN", 1: "VERB"}}, ["classifier.bias", "classifier.weight"]),
     ],
 )

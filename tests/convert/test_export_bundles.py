@@ -88,6 +88,7 @@ def test_an_export_for_transformers_comes_back_with_its_two_tokenizers(tmp_path:
 ENCODER = ("model.name=transformer", "model.width=16", "model.layers=1", "model.attention.heads=2")
 NORMED = (*ENCODER, "model.embedding.norm=true")
 HEADS = {
+    "classification": (*NORMED, "head.pooling={how='first',layer='tanh'}", "head.dropout=0.3"),
     "tagging": (*NORMED, "head.crf=false", "head.characters=false", "head.looks=false", "head.dropout=0.3"),
     "answering": (*NORMED, "head={name='spans'}", "model.embedding.segments=2"),
     "dialogue": ("model.width=16",),
@@ -107,9 +108,10 @@ def test_an_export_for_transformers_comes_back_to_its_task(task: str, changes: t
     rows = [entry["input"] for entry in ours.golden]
     for one, other in zip(ours.predict(rows), again.predict(rows), strict=True):
         assert farthest(one.plain(), other.plain()) < 1e-3
-    if task == "tagging":
+    if task in ("tagging", "classification"):
         told = transformers.AutoConfig.from_pretrained(tmp_path / "out")
-        assert tuple(told.id2label.values()) == ours.task.tags == again.task.tags
+        mine, theirs = (made.task.tags if task == "tagging" else made.task.labels.names for made in (ours, again))
+        assert tuple(told.id2label.values()) == mine == theirs
         assert again.recipe.head == ours.recipe.head
 
 

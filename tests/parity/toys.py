@@ -42,6 +42,14 @@ BERT = {
     "max_position_embeddings": 20,
     "type_vocab_size": 3,
 }
+DISTILBERT = {
+    "vocab_size": VOCABULARY,
+    "dim": 16,
+    "n_layers": 3,
+    "n_heads": 4,
+    "hidden_dim": 24,
+    "max_position_embeddings": 20,
+}
 GPT2 = {
     "vocab_size": VOCABULARY,
     "n_embd": 16,
@@ -74,6 +82,18 @@ ENCODERS = {
     "bert-relu": make("BertModel", **BERT, hidden_act="relu", layer_norm_eps=1e-3),
     "bert-masked": make("BertForMaskedLM", **BERT),
     "bert-pretraining": make("BertForPreTraining", **BERT),
+    "bert-classes": make("BertForSequenceClassification", **BERT, num_labels=3),
+    "distilbert": make("DistilBertModel", **DISTILBERT),
+    "distilbert-masked": make("DistilBertForMaskedLM", **DISTILBERT),
+    "distilbert-tags": make("DistilBertForTokenClassification", **DISTILBERT, num_labels=3),
+    "distilbert-classes": make("DistilBertForSequenceClassification", **DISTILBERT, num_labels=3, activation="relu"),
+    "distilbert-answers": make("DistilBertForQuestionAnswering", **DISTILBERT, sinusoidal_pos_embds=True),
+    "roberta": make("RobertaModel", **BERT),
+    "roberta-masked": make("RobertaForMaskedLM", **BERT, layer_norm_eps=1e-3),
+    "roberta-tags": make("RobertaForTokenClassification", **BERT, num_labels=3),
+    "roberta-classes": make("RobertaForSequenceClassification", **BERT, num_labels=3),
+    "roberta-answers": make("RobertaForQuestionAnswering", **BERT),
+    "xlm-roberta-classes": make("XLMRobertaForSequenceClassification", **BERT, num_labels=3),
 }
 SEQUENCES = {
     "marian": make("MarianMTModel", **SEQUENCE, activation_function="swish", scale_embedding=True),

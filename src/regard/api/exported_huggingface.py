@@ -23,6 +23,7 @@ from regard.errors import DataError
 from regard.models.embedder import Embedder
 from regard.nn import native
 from regard.tasks import Result
+from regard.tasks.classification import ClassificationTask
 from regard.tasks.tagging import TaggingTask
 from regard.text import Tokenizing
 
@@ -39,7 +40,7 @@ def write_huggingface(pipeline: Pipeline, folder: Path) -> tuple[Choice, nn.Modu
     recipe: Any = pipeline.recipe
     source, target = (task.sides.source, task.sides.target) if hasattr(task, "sides") else (task.reading.tokenizer,) * 2
     longest = max(POSITIONS, getattr(recipe.predict, "longest", None) or 0)
-    known = Known(target.padding, target.begin, target.end, longest, task.tags if isinstance(task, TaggingTask) else ())
+    known = Known(target.padding, target.begin, target.end, longest, _labels(task))
     chosen = exporting.write(pipeline.model, known, folder)
     _write_tokenizer(source, folder, longest, pipeline)
     if target is not source:
@@ -49,6 +50,13 @@ def write_huggingface(pipeline: Pipeline, folder: Path) -> tuple[Choice, nn.Modu
     if isinstance(pipeline.model, Embedder):
         _write_pooling(pipeline.model, folder)
     return chosen, _again(pipeline.model, huggingface.read(folder)), notes
+
+
+def _labels(task: Any) -> tuple[str, ...]:
+    """What the classes of the head are called."""
+    if isinstance(task, ClassificationTask):
+        return task.labels.names
+    return task.tags if isinstance(task, TaggingTask) else ()
 
 
 def _write_tokenizer(tokenizer: Tokenizing, folder: Path, longest: int, pipeline: Pipeline) -> None:
@@ -140,8 +148,8 @@ def _size(pipeline: Pipeline) -> int:
     return model.encoder.embedding.vocabulary if vocabulary is None else min(vocabulary.source, vocabulary.target)
 
 
-def _logits(model: Any, pieces: Int[Tensor, "B T"]) -> Float[Tensor, "B X V"]:
-    """What stands above the last states of ours: logits of pieces or tags, or the states themselves."""
+def _logits(model: Any, pieces: Int[Tensor, "B T"]) -> Float[Tensor, "B *X V"]:
+    """What stands above the last states of ours: logits of pieces, tags or labels, or the states themselves."""
     if hasattr(model, "output") and hasattr(model, "encoder"):
         return model.output.readout(model(pieces, pieces[:, :5]).hidden)
     if hasattr(model, "output"):
@@ -151,7 +159,7 @@ def _logits(model: Any, pieces: Int[Tensor, "B T"]) -> Float[Tensor, "B X V"]:
     return model(pieces)
 
 
-def _their_logits(model: Any, pieces: Int[Tensor, "B T"]) -> Float[Tensor, "B X V"]:
+def _their_logits(model: Any, pieces: Int[Tensor, "B T"]) -> Float[Tensor, "B *X V"]:
     if model.config.is_encoder_decoder:
         return model(input_ids=pieces, decoder_input_ids=pieces[:, :5]).logits
     found = model(input_ids=pieces)

@@ -14,9 +14,9 @@ from regard.convert.huggingface import Imported, generating
 from regard.convert.huggingface.folder import config, table
 from regard.errors import ConfigError, DataError, RegardError, unknown
 from regard.files import shown
-from regard.models import MaskedPiece, Spans, Tags, Vocabulary
+from regard.models import Labels, MaskedPiece, Spans, Tags, Vocabulary
 from regard.nn.parameters import fill, named
-from regard.tasks import TASKS, tagging
+from regard.tasks import TASKS, labelling, tagging
 from regard.tasks.tag_schemes import Recognized, recognized
 from regard.text import ForeignTokenizer, read_template, read_tokenizer
 from regard.text import recognized as recognized_chat
@@ -27,6 +27,9 @@ DECODER = ("language",)
 SEQUENCE = ("translation", "summarization", "dialogue")
 KINDS = {
     "bert": ("transformer", ENCODER),
+    "distilbert": ("transformer", ENCODER),
+    "roberta": ("transformer", ENCODER),
+    "xlm-roberta": ("transformer", ENCODER),
     "gpt2": ("transformer_language", DECODER),
     "llama": ("transformer_language", DECODER),
     "marian": ("transformer", SEQUENCE),
@@ -36,7 +39,12 @@ KINDS = {
     "blenderbot": ("transformer", SEQUENCE),
 }
 # What an encoder with a head is there for.
-HEADS: dict[type[nn.Module], str] = {MaskedPiece: "masked", Tags: "tagging", Spans: "answering"}
+HEADS: dict[type[nn.Module], str] = {
+    MaskedPiece: "masked",
+    Labels: "classification",
+    Tags: "tagging",
+    Spans: "answering",
+}
 READING = (*ENCODER, *HEADS.values())
 # How sentence-transformers sums up a text, and what may stand around that.
 POOLING = {
@@ -67,7 +75,7 @@ def from_huggingface(folder: Path, task: str = "") -> Pipeline:
         begin, end = found.vocabulary.begin, found.vocabulary.end
         tokenizers = {name: one.beginning(begin, end) for name, one in _sides(folder, tokenizers).items()}
     files = {name: tokenizer.to_json() for name, tokenizer in tokenizers.items()}
-    files |= {tagging.FILE: json.dumps(tags.labels, ensure_ascii=False)} if chosen == "tagging" and tags else {}
+    files |= _labels(found, chosen, tags)
     return _pipeline(chosen, settings, files, _parameters(found, chosen, tags), facts)
 
 
@@ -127,9 +135,21 @@ def _above(found: Imported, task: str, folder: Path, tags: Recognized | None) ->
         layers = found.settings
         return {"head": {"activation": layers.feedforward.activation, "epsilon": layers.embedding.epsilon}}
     if task == "tagging" and tags is not None:
-        told = config(folder).get("classifier_dropout")
-        head = {"crf": False, "dropout": found.settings.dropout if told is None else told}
-        return {"head": head, "tags": {"learn": tags.scheme}}
+        head: Any = found.head
+        return {"head": {"crf": False, "dropout": head.dropout.rate}, "tags": {"learn": tags.scheme}}
+    if isinstance(found.head, Labels) and task == "classification":
+        head = {"pooling": found.head.pooling.settings.plain(), "dropout": found.head.dropout.rate}
+        return {"head": head, "labels": {"several": found.several}}
+    return {}
+
+
+def _labels(found: Imported, task: str, tags: Recognized | None) -> dict[str, str]:
+    """The file that says what the classes are called."""
+    if task == "tagging" and tags is not None:
+        return {tagging.FILE: json.dumps(tags.labels, ensure_ascii=False)}
+    if task == "classification":
+        # How often training had each is not known.
+        return labelling.Labels(found.labels, (0,) * len(found.labels)).files()
     return {}
 
 

@@ -39,11 +39,11 @@ def huggingface(
         ),
     ] = "",
 ) -> None:
-    """BERT-type encoders, GPT-2- and Llama-type decoders, Marian, BART and mBART.
+    """BERT, DistilBERT, RoBERTa; GPT-2 and Llama; Marian, BART, mBART, Pegasus.
 
     An encoder becomes a bundle that gives vectors; with the head it has for that,
-    one that fills in hidden pieces, tags entities or answers questions. Name it
-    as model.start in a recipe of any task that reads.
+    one that classifies, fills in hidden pieces, tags entities or answers
+    questions. Name it as model.start in a recipe of any task that reads.
 
     \b
     Examples:

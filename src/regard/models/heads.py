@@ -94,21 +94,28 @@ class MaskedPiece(nn.Module):
 
 
 class PoolingSettings(Settings):
-    """How a text becomes one vector: attention with a learned query, the mean, the maximum, or its first state."""
+    """How a text becomes one vector: attention with a learned query, the mean, the maximum, or its first state; with
+    `layer` f(W x + b) of that: tanh as in BERT, relu as in DistilBERT."""
 
     how: Literal["attention", "mean", "maximum", "first"] = "attention"
     attention: AttentionSettings = AttentionSettings.model_validate({"score": "additive"})
+    layer: Literal["none", "tanh", "relu"] = "none"
 
 
 class Pooling(nn.Module):
-    """One vector a text, from its real positions only; zeros for a text without any."""
+    """One vector a text, from its real positions only; of zeros for a text without any."""
 
     def __init__(self, settings: PoolingSettings, width: int) -> None:
         super().__init__()
-        self.how = settings.how
+        self.settings, self.how = settings, settings.how
         self.attention = AttentionPooling(settings.attention, width) if settings.how == "attention" else None
+        self.layer = None if settings.layer == "none" else linear(width, width)
 
     def forward(self, states: Float[Tensor, "B T D"], real: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "B D"]:
+        vector_BD = self._pooled(states, real)
+        return vector_BD if self.layer is None else getattr(torch, self.settings.layer)(self.layer(vector_BD))
+
+    def _pooled(self, states: Float[Tensor, "B T D"], real: Bool[Tensor, "B T"] | None) -> Float[Tensor, "B D"]:
         if self.attention is not None:
             return self.attention(states, real)[:, 0]
         real = torch.ones_like(states[..., 0], dtype=torch.bool) if real is None else real

@@ -85,6 +85,10 @@ class Config(Settings, ABC):
         """What the classes of a head are called, by their numbers."""
         return ()
 
+    def several(self) -> bool:
+        """Whether a text may be of any number of them."""
+        return False
+
     def piece(self, name: str, size: int) -> int:
         """The special piece of that name, which there has to be."""
         piece = getattr(self, name)
@@ -123,11 +127,13 @@ class Head:
     build: Callable[[Any, Any], nn.Module]
     # Whether other classes have parameters of these names, for another head: config.json has to name this one then.
     named: bool = False
+    # Whether ours can be what config.json says of it.
+    fits: Callable[[Any], bool] = lambda config: True
 
     def stands(self, config: Config, tensors: Mapping[str, Tensor]) -> bool:
         """Whether these are parameters of a model with this head."""
         told = not self.named or self.kind in (config.architectures or ())
-        return told and any(name.startswith(self.prefix) for name in tensors)
+        return told and self.fits(config) and any(name.startswith(self.prefix) for name in tensors)
 
 
 @dataclass(frozen=True)

@@ -1,29 +1,17 @@
 """BERT: an encoder, with the head it was pretrained with where a file holds one   (Devlin et al. 2019)."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import PositiveFloat, PositiveInt
 
 from regard.config import Rate
-from regard.convert.huggingface.architecture import (
-    Activation,
-    Always,
-    Architecture,
-    Config,
-    Head,
-    Left,
-    Never,
-    only,
-)
-from regard.convert.huggingface.rules import rule
-from regard.errors import ConfigError
-from regard.models import MaskedPiece, Spans, StackSettings, Tags, TransformerEncoder
-
-# The classes of a head where nothing is said of them.
-UNNAMED = {0: "LABEL_0", 1: "LABEL_1"}
+from regard.convert.huggingface.architecture import Activation, Always, Architecture, Left, Never, only
+from regard.convert.huggingface.encoders import EncoderConfig, heads
+from regard.convert.huggingface.rules import Rule, rule
+from regard.models import StackSettings, TransformerEncoder
 
 
-class BertConfig(Config):
+class BertConfig(EncoderConfig):
     """An encoder, norms after, learned positions, kinds of segment."""
 
     vocab_size: PositiveInt = 30522
@@ -36,7 +24,6 @@ class BertConfig(Config):
     attention_probs_dropout_prob: Rate = 0.1
     max_position_embeddings: PositiveInt = 512
     type_vocab_size: PositiveInt = 2
-    id2label: dict[int, Any] | None = UNNAMED
     classifier_dropout: Rate | None = None
     layer_norm_eps: PositiveFloat = 1e-12
     position_embedding_type: Annotated[str, only("absolute")] = "absolute"
@@ -64,49 +51,35 @@ class BertConfig(Config):
             }
         )
 
-    def vocabulary(self) -> int:
-        return self.vocab_size
-
-    def labels(self) -> tuple[str, ...]:
-        told = UNNAMED if self.id2label is None else self.id2label
-        if sorted(told) != list(range(len(told))):
-            raise ConfigError(f"config.json: id2label names the classes {sorted(told)}; number them from 0.")
-        return tuple(str(told[number]) for number in range(len(told)))
+    def head_dropout(self) -> float:
+        return self.hidden_dropout_prob if self.classifier_dropout is None else self.classifier_dropout
 
 
-def masked_piece(config: BertConfig, encoder: TransformerEncoder) -> MaskedPiece:
-    """The head that guesses hidden pieces."""
-    return MaskedPiece(config.hidden_size, encoder.embedding, config.hidden_act, config.layer_norm_eps)
-
-
-def tags(config: BertConfig, encoder: TransformerEncoder) -> Tags:
-    """The head that gives every piece a tag, each by itself."""
-    told = config.classifier_dropout
-    return Tags(config.hidden_size, len(config.labels()), dropout=config.hidden_dropout_prob if told is None else told)
-
-
-def spans(config: BertConfig, encoder: TransformerEncoder) -> Spans:
-    """The head that says where an answer starts and ends."""
-    return Spans(config.hidden_size)
+def layers(prefix: str) -> tuple[Rule, ...]:
+    """The names of the encoder itself, below a prefix; positions are for each architecture to say."""
+    return (
+        rule(f"{prefix}embeddings.word_embeddings.weight", "embedding.vectors"),
+        rule(f"{prefix}embeddings.token_type_embeddings.weight", "embedding.segments"),
+        rule(f"{prefix}embeddings.LayerNorm.*", "embedding.norm.*"),
+        rule(f"{prefix}encoder.layer.*.attention.self.query.*", "stack.blocks.*.attention.query.*"),
+        rule(f"{prefix}encoder.layer.*.attention.self.key.*", "stack.blocks.*.attention.key.*"),
+        rule(f"{prefix}encoder.layer.*.attention.self.value.*", "stack.blocks.*.attention.value.*"),
+        rule(f"{prefix}encoder.layer.*.attention.output.dense.*", "stack.blocks.*.attention.output.*"),
+        rule(f"{prefix}encoder.layer.*.attention.output.LayerNorm.*", "stack.blocks.*.around_attention.norm.*"),
+        rule(f"{prefix}encoder.layer.*.intermediate.dense.*", "stack.blocks.*.feedforward.inner.*"),
+        rule(f"{prefix}encoder.layer.*.output.dense.*", "stack.blocks.*.feedforward.outer.*"),
+        rule(f"{prefix}encoder.layer.*.output.LayerNorm.*", "stack.blocks.*.around_feedforward.norm.*"),
+    )
 
 
 RULES = (
-    rule("bert.embeddings.word_embeddings.weight", "embedding.vectors"),
     rule("bert.embeddings.position_embeddings.weight", "embedding.position.table"),
-    rule("bert.embeddings.token_type_embeddings.weight", "embedding.segments"),
-    rule("bert.embeddings.LayerNorm.*", "embedding.norm.*"),
-    rule("bert.encoder.layer.*.attention.self.query.*", "stack.blocks.*.attention.query.*"),
-    rule("bert.encoder.layer.*.attention.self.key.*", "stack.blocks.*.attention.key.*"),
-    rule("bert.encoder.layer.*.attention.self.value.*", "stack.blocks.*.attention.value.*"),
-    rule("bert.encoder.layer.*.attention.output.dense.*", "stack.blocks.*.attention.output.*"),
-    rule("bert.encoder.layer.*.attention.output.LayerNorm.*", "stack.blocks.*.around_attention.norm.*"),
-    rule("bert.encoder.layer.*.intermediate.dense.*", "stack.blocks.*.feedforward.inner.*"),
-    rule("bert.encoder.layer.*.output.dense.*", "stack.blocks.*.feedforward.outer.*"),
-    rule("bert.encoder.layer.*.output.LayerNorm.*", "stack.blocks.*.around_feedforward.norm.*"),
+    *layers("bert."),
     rule("cls.predictions.transform.dense.*", "head.transform.*"),
     rule("cls.predictions.transform.LayerNorm.*", "head.norm.*"),
     rule("cls.predictions.bias", "head.readout.bias"),
     rule("cls.predictions.decoder.*", "head.readout.*"),
+    rule("bert.pooler.dense.*", "head.pooling.layer.*"),
     rule("classifier.*", "head.classify.*"),
     rule("qa_outputs.*", "head.classify.*"),
 )
@@ -120,11 +93,4 @@ LEFT = (
     Left("bert.embeddings.position_ids"),
 )
 
-HEADS = (
-    Head("cls.predictions.", "BertForMaskedLM", masked_piece),
-    # Classes of whole texts and of pairs are told by parameters of the same name.
-    Head("classifier.", "BertForTokenClassification", tags, named=True),
-    Head("qa_outputs.", "BertForQuestionAnswering", spans),
-)
-
-BERT = Architecture(BertConfig, TransformerEncoder, "bert.", RULES, LEFT, heads=HEADS)
+BERT = Architecture(BertConfig, TransformerEncoder, "bert.", RULES, LEFT, heads=heads("Bert", "cls.predictions."))

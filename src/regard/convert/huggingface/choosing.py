@@ -9,6 +9,7 @@ from regard.convert.huggingface.architecture import ACTIVATIONS
 from regard.convert.huggingface.fitting import bert, common, epsilon, one_sided, two_sided
 from regard.errors import ConfigError
 from regard.models import (
+    Classifier,
     LanguageSettings,
     MaskedLanguage,
     SpanReader,
@@ -44,6 +45,7 @@ CLASSES = {
 }
 READERS: dict[type[nn.Module], str] = {
     MaskedLanguage: "BertForMaskedLM",
+    Classifier: "BertForSequenceClassification",
     Tagger: "BertForTokenClassification",
     SpanReader: "BertForQuestionAnswering",
     Embedder: "BertModel",
@@ -234,11 +236,13 @@ def _encoder(model: nn.Module, reader: TransformerEncoder, known: Known) -> Choi
         "layer_norm_eps": epsilon(settings),
         "pad_token_id": known.padding,
     }
-    if isinstance(model, Tagger):
+    if isinstance(model, Tagger | Classifier):
         labels = known.labels or tuple(f"LABEL_{number}" for number in range(model.head.classify.out_features))
         config["id2label"] = {str(number): label for number, label in enumerate(labels)}
         config["label2id"] = {label: number for number, label in enumerate(labels)}
         config["classifier_dropout"] = model.settings.dropout
+    if isinstance(model, Classifier):
+        config["problem_type"] = f"{'multi' if model.settings.several else 'single'}_label_classification"
     factor = settings.width**0.5 if settings.embedding.scale else 1.0
     return Choice("bert", kind, _named("bert", kind, config), table=0 if learned else length, factor=factor)
 
@@ -247,9 +251,7 @@ def _head(model: nn.Module) -> str:
     """Transformers' class with that head."""
     found = next((kind for ours, kind in READERS.items() if isinstance(model, ours)), None)
     if found is None:
-        raise _refused(
-            f"a {type(model).__name__}", "BERT's classifier reads its first state through a layer of its own"
-        )
+        raise _refused(f"a {type(model).__name__}", f"it has {', '.join(READERS.values())}")
     return found
 
 

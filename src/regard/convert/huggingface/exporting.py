@@ -41,7 +41,8 @@ def tensors(chosen: Choice, ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
                 found[filled(rule.theirs, steps)] = rule.form.to_theirs([_given(given, name) for name in names])
     _nothing_lost(ours, wanted, chosen)
     # Heads of one form have the same names here.
-    others = tuple(head.prefix for head in architecture.heads if head.kind != chosen.kind)
+    own = {head.prefix for head in architecture.heads if head.kind == chosen.kind}
+    others = tuple({head.prefix for head in architecture.heads} - own)
     return {name: tensor for name, tensor in _once(found, chosen).items() if not name.startswith(others)}
 
 

@@ -4,7 +4,14 @@ from collections.abc import Iterator
 
 from torch import nn
 
-from regard.models import LanguageSettings, MaskedLanguage, StackSettings, Tagger, TransformerSettings
+from regard.models import (
+    Classifier,
+    LanguageSettings,
+    MaskedLanguage,
+    StackSettings,
+    Tagger,
+    TransformerSettings,
+)
 from regard.models.transformer import placed_inside, placed_outside
 
 EPSILON = {"layer": 1e-5, "rms": 1e-6}
@@ -96,6 +103,11 @@ def bert(settings: StackSettings, model: nn.Module) -> Iterator[Fault]:
         yield f"head.activation = {model.settings.activation}", "BERT has one activation"
     if isinstance(model, Tagger) and (model.head.crf is not None or model.settings.beside):
         yield "a CRF, letters or looks", "BERT's tagger chooses each tag by itself, from pieces alone"
+    if isinstance(model, Classifier):
+        pooling = model.settings.pooling
+        if (pooling.how, pooling.layer) != ("first", "tanh"):
+            told = f"head.pooling.how = {pooling.how} and head.pooling.layer = {pooling.layer}"
+            yield told, "BERT's classifier reads the first state (how = first) through a layer (layer = tanh)"
 
 
 def epsilon(settings: StackSettings) -> float:

@@ -11,14 +11,19 @@ from torch import Tensor, nn
 from regard.convert.huggingface import folder as files
 from regard.convert.huggingface.architecture import Architecture, Config
 from regard.convert.huggingface.bert import BERT
+from regard.convert.huggingface.distilbert import DISTILBERT
 from regard.convert.huggingface.gpt2 import GPT2
 from regard.convert.huggingface.llama import LLAMA
+from regard.convert.huggingface.roberta import ROBERTA, XLM_ROBERTA
 from regard.convert.huggingface.sequence import BART, BLENDERBOT, MARIAN, MBART, PEGASUS
 from regard.errors import ConfigError, ModelError, unknown
-from regard.models import StackSettings, Tags, Vocabulary
+from regard.models import Labels, StackSettings, Tags, Vocabulary
 
 ARCHITECTURES: dict[str, Architecture] = {
     "bert": BERT,
+    "distilbert": DISTILBERT,
+    "roberta": ROBERTA,
+    "xlm-roberta": XLM_ROBERTA,
     "marian": MARIAN,
     "bart": BART,
     "mbart": MBART,
@@ -32,7 +37,7 @@ ARCHITECTURES: dict[str, Architecture] = {
 @dataclass(frozen=True)
 class Imported:
     """A model read from elsewhere, ready to predict; `left` names the tensors that have no place in it, `above` those
-    of its head, `labels` the classes of that."""
+    of its head, `labels` the classes of that, and `several` says that a text may be of any number of them."""
 
     architecture: str
     settings: StackSettings
@@ -42,6 +47,7 @@ class Imported:
     left: tuple[str, ...]
     above: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    several: bool = False
 
 
 def settings(config: Mapping[str, Any]) -> StackSettings:
@@ -75,7 +81,8 @@ def read(folder: Path) -> Imported:
         built.head,
         left=tuple(name for name, there in places.items() if not there),
         above=tuple(name for name, there in places.items() if there and there[0].startswith("head.")),
-        labels=config.labels() if isinstance(built.head, Tags) else (),
+        labels=config.labels() if isinstance(built.head, Tags | Labels) else (),
+        several=config.several(),
     )
 
 
