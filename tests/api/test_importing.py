@@ -1,5 +1,6 @@
 """Models from elsewhere as bundles: the same numbers, the same texts, and something to go on from."""
 
+import itertools
 import json
 from importlib.util import find_spec
 from pathlib import Path
@@ -415,6 +416,41 @@ def test_a_head_is_left_where_vectors_are_asked_for(tmp_path: Path) -> None:
     folder, _ = headed("BertForQuestionAnswering", tmp_path / "bert")
     made = from_huggingface(folder, "embedding")
     assert (made.recipe.task, made.facts["left"]) == ("embedding", ["qa_outputs.bias", "qa_outputs.weight"])
+
+
+@pytest.mark.parametrize("kind", ["Llama", "Qwen2"])
+def test_a_decoder_with_several_ends_stops_at_any_of_them(kind: str, tmp_path: Path) -> None:
+    torch.manual_seed(5)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    told = {"vocab_size": len(WORDS), "num_key_value_heads": 1, "bos_token_id": 2, "eos_token_id": [3, 8]}
+    config = getattr(transformers, f"{kind}Config")(**sizes, **told, pad_token_id=0)
+    theirs = getattr(transformers, f"{kind}ForCausalLM")(config).eval()
+    with torch.no_grad():
+        for parameter in theirs.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    theirs.save_pretrained(tmp_path)
+    write_tokenizer(tmp_path)
+    changes = ("search.method=greedy", "predict.pieces=8", "predict.begin=false")
+    ours = from_huggingface(tmp_path).with_settings(*changes)
+    assert ours.recipe.predict.ends == (WORDS[8],)
+    prompts = [" ".join(pair) for pair in itertools.product(("a", "dog", "runs", "the", "cat"), repeat=2)]
+    ended = set()
+    for prompt, found in zip(prompts, ours.predict(prompts), strict=True):
+        given, said = list(map(WORDS.index, prompt.split())), list[int]()
+        while len(said) < 8 and 3 not in said:
+            with torch.no_grad():
+                logits = theirs(torch.tensor([given + said])).logits[0, -1]
+            # To a search all ends are one piece, as likely as all of them together.
+            logits[3] = logits[[3, 8]].logsumexp(0)
+            logits[[0, 1, 2, 4, 8]] = -torch.inf
+            said.append(int(logits.argmax()))
+        assert found.text.strip() == ours.task.reading.tokenizer.decode(said)
+        assert ("limit" in found.status) == (3 not in said)
+        ended.add(3 in said)
+    assert True in ended
+    export(ours, "huggingface", tmp_path / "out")
+    assert json.loads((tmp_path / "out/generation_config.json").read_text())["eos_token_id"] == [3, 8]
+    assert from_huggingface(tmp_path / "out").recipe.predict.ends == (WORDS[8],)
 
 
 def test_an_encoder_without_a_head_finds_no_hidden_pieces(bert: Path) -> None:

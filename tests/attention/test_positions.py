@@ -107,6 +107,26 @@ def test_rotary_positions_turn_each_plane_by_its_own_angle(layout: str) -> None:
     assert torch.equal(found[..., 4:], vectors[..., 4:])
 
 
+@pytest.mark.parametrize(
+    ("stretch", "slower"),
+    [
+        ({"factor": 4.0}, [4.0, 4.0, 4.0]),
+        # Within 32 positions the planes turn 5.1, 1.6 and 0.5 times: kept, mixed a third, and stretched.
+        ({"factor": 4.0, "length": 32, "slow": 1.2, "fast": 2.4}, [1.0, 2.0, 4.0]),
+    ],
+)
+def test_stretched_rotary_positions_turn_slow_planes_slower(stretch: dict[str, float], slower: list[float]) -> None:
+    base = (5.0929581789 / 1.6) ** 3
+    vectors = torch.randn(1, 1, 1, 6, dtype=torch.float64)
+    plain, stretched = made("rotary", 6, base=base), made("rotary", 6, base=base, stretch=stretch)
+    planes = torch.arange(3)
+    for plane, factor in zip(planes.tolist(), slower, strict=True):
+        here = slice(2 * plane, 2 * plane + 2)
+        found = stretched.rotate(vectors, torch.tensor([[24]]))[..., here]
+        wanted = plain.rotate(vectors, torch.tensor([[round(24 / factor)]]))[..., here]
+        torch.testing.assert_close(found, wanted, atol=1e-4, rtol=0)
+
+
 @drawing(st.integers(0, 50), st.integers(0, 50), st.integers(0, 1000), st.sampled_from(["pairs", "halves"]))
 def test_only_the_difference_of_rotary_positions_counts(query: int, key: int, shift: int, layout: str) -> None:
     scheme = made("rotary", layout=layout)
@@ -308,6 +328,7 @@ def test_no_position_leaves_everything_as_it_is() -> None:
     ("position", "words"),
     [
         ({"name": "rotary", "share": 0.2}, ["0 of 4", "even"]),
+        ({"name": "rotary", "stretch": {"factor": 2.0, "slow": 4.0}}, ["slow = 4.0", "fast = 4.0"]),
         ({"name": "rotary", "layout": "thirds"}, ["layout = 'thirds'", "'pairs'"]),
         ({"name": "relative", "reach": 0}, ["reach=0", "1 or more"]),
         ({"name": "bucketed", "buckets": 6}, ["buckets=6", "multiple of 4"]),

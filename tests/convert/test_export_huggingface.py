@@ -63,6 +63,11 @@ LANGUAGES: dict[str, tuple[dict[str, Any], str]] = {
         {**LLAMA, "position": {"name": "rotary", "layout": "halves"}, "embedding": {"scale": False}, "tied": False},
         "LlamaForCausalLM",
     ),
+    "llama, linear": ({**LLAMA, "position": {"name": "rotary", "stretch": {"factor": 3.0}}}, "LlamaForCausalLM"),
+    "llama, stretched": (
+        {**LLAMA, "position": {"name": "rotary", "base": 500.0, "stretch": {"factor": 8.0, "length": 12}}},
+        "LlamaForCausalLM",
+    ),
 }
 
 

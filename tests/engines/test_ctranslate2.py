@@ -241,6 +241,7 @@ BOTH = {**SMALL, "attention": {"heads": 4, "position": "rotary"}}
         (BOTH, "position = sinusoidal and attention.position = rotary.*torch or onnx"),
         ({**BOTH, "position": "learned", "attention": {"heads": 4, "position": "relative"}}, "either.*engine torch\\."),
         ({**SMALL, "position": "relative", "attention": {"heads": 4, "score": "dot"}}, "score = dot and relative"),
+        ({**SMALL, "position": {"name": "rotary", "stretch": {"factor": 2.0}}}, "stretched rotary.*torch or onnx"),
         ({**SMALL, "position": "alibi"}, "position = alibi.*Use the engine torch\\."),
     ],
 )

@@ -42,6 +42,7 @@ ORDINARY: dict[str, dict[str, Any]] = {
         "place": "pre",
         "attention": {"heads": 4, "groups": 2},
     },
+    "turned more slowly": {"position": {"name": "rotary", "stretch": {"factor": 8.0, "length": 12}}, "place": "pre"},
     "warm": {"attention": {"heads": 4, "normalizer": {"name": "softmax", "temperature": 2.0}}},
     "unscaled": {"attention": {"heads": 4, "score": "dot"}},
 }

@@ -27,6 +27,7 @@ from regard.nn import native
 from tests.parity.toys import (
     ENCODERS,
     LANGUAGES,
+    LINEAR,
     ROPE,
     SEQUENCES,
     TOYS,
@@ -268,6 +269,9 @@ def test_files_of_older_versions_are_read(tmp_path: Path) -> None:
     assert read(tmp_path / "gpt2").left == ("transformer.h.0.attn.bias",)
     before = huggingface.settings({"model_type": "llama", "rope_theta": 500.0, "rope_scaling": None})
     assert before.position == huggingface.settings({"model_type": "llama", "rope_parameters": ROPE}).position
+    scaling = {"rope_theta": 500.0, "rope_scaling": {"type": "linear", "factor": 3.0}}
+    stretched = huggingface.settings({"model_type": "llama", **scaling})
+    assert stretched.position == huggingface.settings({"model_type": "llama", "rope_parameters": LINEAR}).position
 
 
 def test_half_precision_is_read_as_single(tmp_path: Path) -> None:
@@ -424,9 +428,12 @@ def test_a_spoiled_folder_is_refused_in_one_sentence(
         ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx = True"),
         ("gpt2", {"add_cross_attention": True}, "add_cross_attention = True"),
         ("llama", {"head_dim": 64}, "head_dim = 64 in 32 heads is not hidden_size = 4096"),
-        ("llama", {"rope_scaling": {"type": "linear", "factor": 2.0}}, "rope_scaling = "),
-        ("llama", {"rope_parameters": {"rope_type": "llama3"}}, "rope_parameters.rope_type = 'llama3'"),
-        ("llama", {"rope_parameters": {"factor": 2.0}}, "Unknown setting 'rope_parameters.factor'"),
+        ("llama", {"rope_scaling": {"type": "yarn", "factor": 2.0}}, "rope_scaling.rope_type = 'yarn'"),
+        ("llama", {"rope_parameters": {"rope_type": "dynamic"}}, "rope_parameters.rope_type = 'dynamic'"),
+        ("llama", {"rope_parameters": {"rope_type": "llama3"}}, "needs original_max_position_embeddings"),
+        ("qwen2", {"use_sliding_window": True}, "use_sliding_window = True"),
+        ("llama", {"rope_parameters": {"factor": 2.0}}, "factor = 2.0 without a rope_type"),
+        ("llama", {"rope_parameters": {"beta_fast": 2.0}}, "Unknown setting 'rope_parameters.beta_fast'"),
     ],
 )
 def test_a_config_that_cannot_be_expressed_is_refused(name: str, fields: dict[str, Any], sentence: str) -> None:

@@ -69,6 +69,16 @@ LLAMA = {
     "rms_norm_eps": 1e-4,
 }
 ROPE = {"rope_type": "default", "rope_theta": 500.0}
+LINEAR = {"rope_type": "linear", "rope_theta": 500.0, "factor": 3.0}
+# Of the two planes of a head, one turns often enough within these positions to be mixed.
+STRETCHED = {
+    "rope_type": "llama3",
+    "rope_theta": 500.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 16,
+}
 
 
 def make(kind: str, **fields: Any) -> Callable[[], Any]:
@@ -117,6 +127,9 @@ LANGUAGES = {
     ),
     "llama": make("LlamaForCausalLM", **LLAMA, rope_parameters=ROPE),
     "llama-biased": make("LlamaForCausalLM", **LLAMA, attention_bias=True, mlp_bias=True, tie_word_embeddings=True),
+    "llama-linear": make("LlamaForCausalLM", **LLAMA, rope_parameters=LINEAR),
+    "llama-stretched": make("LlamaForCausalLM", **LLAMA, rope_parameters=STRETCHED),
+    "qwen2": make("Qwen2ForCausalLM", **LLAMA, bos_token_id=0, eos_token_id=2, rope_parameters=ROPE),
 }
 TOYS = ENCODERS | SEQUENCES | LANGUAGES
 

@@ -80,11 +80,20 @@ def _write_generation(pipeline: Pipeline, chosen: Choice, folder: Path) -> tuple
         return ()
     special = {name: chosen.config[name] for name in ("bos_token_id", "eos_token_id", "pad_token_id")}
     start = chosen.config.get("decoder_start_token_id")
+    special["eos_token_id"] = _ends(pipeline, special["eos_token_id"])
     named = {**special, **({} if start is None else {"decoder_start_token_id": start})}
     positions = chosen.config.get("max_position_embeddings") or chosen.config["n_positions"]
     told = generating.written(search, _most(pipeline), positions)
     (folder / generating.FILE).write_text(json.dumps({**named, **told.values}, indent=2) + "\n", "utf-8")
     return told.notes
+
+
+def _ends(pipeline: Pipeline, first: int) -> int | list[int]:
+    """The piece that ends a text, or all of them where there are several."""
+    recipe: Any = pipeline.recipe
+    task: Any = pipeline.task
+    further = getattr(recipe.predict, "ends", ())
+    return [first, *map(task.reading.tokenizer.id, further)] if further else first
 
 
 def _most(pipeline: Pipeline) -> int | None:

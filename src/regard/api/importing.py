@@ -32,6 +32,7 @@ KINDS = {
     "xlm-roberta": ("transformer", ENCODER),
     "gpt2": ("transformer_language", DECODER),
     "llama": ("transformer_language", DECODER),
+    "qwen2": ("transformer_language", DECODER),
     "marian": ("transformer", SEQUENCE),
     "bart": ("transformer", SEQUENCE),
     "mbart": ("transformer", SEQUENCE),
@@ -68,7 +69,7 @@ def from_huggingface(folder: Path, task: str = "") -> Pipeline:
     if chosen not in READING:
         meant = generating.meant(folder, settings["predict"].get("longest"))
         settings["search"] = _search(meant.search, chosen)
-        settings["predict"] |= {"pieces": meant.pieces} if chosen in DECODER and meant.pieces else {}
+        settings["predict"] |= _ending(meant, found.vocabulary, read_tokenizer(folder)) if chosen in DECODER else {}
         facts |= {"left_of_search": list(meant.left)} if meant.left else {}
     tokenizers = {"tokenizer.json": read_tokenizer(folder)}
     if isinstance(found.vocabulary, Vocabulary):
@@ -180,6 +181,12 @@ def _predict(found: Imported, task: str, folder: Path) -> dict[str, Any]:
     if task in DECODER:
         return {**_chat(read_template(folder), read_tokenizer(folder)), **room}
     return room
+
+
+def _ending(meant: generating.Meant, vocabulary: Any, tokenizer: ForeignTokenizer) -> dict[str, Any]:
+    """How far a text goes on, and by which pieces besides the model's own it may end."""
+    others = [name for piece in meant.ends if piece != vocabulary.end and (name := tokenizer.piece(piece))]
+    return ({"pieces": meant.pieces} if meant.pieces else {}) | ({"ends": others} if others else {})
 
 
 def _search(meant: Mapping[str, Any], task: str) -> dict[str, Any]:

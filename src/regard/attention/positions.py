@@ -7,15 +7,16 @@ same everywhere: the scheme adds nothing for it.
 
 import math
 from functools import cache, lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple, Self
 
 import torch
 from jaxtyping import Float, Int
-from pydantic import PositiveInt
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 from torch import Tensor, nn
 
 from regard.attention.places import At, Place, farthest, positions
 from regard.attention.products import by_head
+from regard.config import Settings
 from regard.errors import ConfigError, ModelError
 
 
@@ -116,11 +117,45 @@ class OneHot(Position):
         return embedded + _rows(self.projection.weight.t(), at, embedded)
 
 
+class Stretch(Settings):
+    """Rotary rates made slower by `factor`, so that a model trained on texts of `length` reads longer ones.
+
+    With `length`, only planes that turn less than `slow` times within it are, those that turn more than `fast` times
+    stay, and those between are mixed, as in Llama 3.1; without, all of them are   (Chen et al. 2023).
+    """
+
+    factor: PositiveFloat
+    length: NonNegativeInt = 0
+    slow: PositiveFloat = 1.0
+    fast: PositiveFloat = 4.0
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.slow >= self.fast:
+            raise ValueError(f"slow = {self.slow} has to be less than fast = {self.fast}")
+        return self
+
+    def __call__(self, rates: Float[Tensor, " F"]) -> Float[Tensor, " F"]:
+        if not self.length:
+            return rates / self.factor
+        times_F = self.length * rates / (2 * math.pi)
+        kept_F = ((times_F - self.slow) / (self.fast - self.slow)).clamp(0, 1)
+        return (1 - kept_F) * rates / self.factor + kept_F * rates
+
+
+class Rates(NamedTuple):
+    """By what the planes of so many dimensions are turned from one position to the next."""
+
+    width: int
+    base: float
+    stretch: Stretch | None = None
+
+
 class Rotary(Position):
     """q and k turned by t / b^(2i/E) in each plane i   (Su et al. 2021). Past any length: the same formula.
 
     Only differences of positions reach the scores. `layout` as in sinusoidal: neighbours ("pairs", the paper) or halves
-    (Llama); `share` of each head is turned, the rest stays.
+    (Llama); `share` of each head is turned, the rest stays; `stretch` lets a trained model read farther.
     """
 
     acts = "attention"
@@ -133,6 +168,7 @@ class Rotary(Position):
         base: float = 10000.0,
         layout: Literal["pairs", "halves"] = "pairs",
         share: float = 1.0,
+        stretch: Stretch | None = None,
     ) -> None:
         super().__init__(width, heads)
         self.turned = int(width * share)
@@ -140,11 +176,11 @@ class Rotary(Position):
             raise ConfigError(
                 f"Rotary positions turn planes, so the {self.turned} of {width} dimensions a head turns must be even."
             )
-        self.base, self.layout = base, layout
+        self.rates, self.layout = Rates(self.turned, base, stretch), layout
 
     def rotate(self, vectors: Float[Tensor, "B H T E"], at: At) -> Float[Tensor, "B H T E"]:
         make = _turns_of_one if _single(at) else _turns
-        cos, sin = make(at, self.turned, self.base, vectors.device, vectors.dtype)
+        cos, sin = make(at, self.rates, vectors.device, vectors.dtype)
         first, second = _split(vectors[..., : self.turned], self.layout)
         turned = _joined(first * cos - second * sin, first * sin + second * cos, self.layout)
         return torch.cat([turned, vectors[..., self.turned :]], dim=-1) if self.turned < vectors.shape[-1] else turned
@@ -249,13 +285,15 @@ POSITIONS: dict[str, type[Position]] = {
 
 
 @cache
-def _rates(width: int, base: float, device: torch.device, exact: torch.dtype) -> Float[Tensor, " F"]:
+def _rates(rates: Rates, device: torch.device, exact: torch.dtype) -> Float[Tensor, " F"]:
     """1 / b^(2i/D), never in the model's own precision: rounded to bfloat16, a position is another one.
 
     Divided at the end, as everyone's rotary models were trained: the other order of rounding turns position 2000 by
     1e-4 more.
     """
-    return 1.0 / base ** (torch.arange(0, width, 2, dtype=exact, device=device) / width)
+    width, base, stretch = rates
+    plain_F = 1.0 / base ** (torch.arange(0, width, 2, dtype=exact, device=device) / width)
+    return plain_F if stretch is None else stretch(plain_F)
 
 
 def _waves(
@@ -263,18 +301,18 @@ def _waves(
 ) -> Float[Tensor, "#B T D"]:
     # In single precision the waves at position 500 would be off by 3e-5. Apple's GPU knows no better one.
     exact = torch.float32 if device.type == "mps" else torch.float64
-    angles_BTD = positions(at, device)[..., None] * _rates(width, base, device, exact)
+    angles_BTD = positions(at, device)[..., None] * _rates(Rates(width, base), device, exact)
     return _joined(angles_BTD.sin(), angles_BTD.cos(), layout).to(dtype)
 
 
 def _turns(
-    at: At, width: int, base: float, device: torch.device, dtype: torch.dtype
+    at: At, rates: Rates, device: torch.device, dtype: torch.dtype
 ) -> tuple[Float[Tensor, "#B 1 T F"], Float[Tensor, "#B 1 T F"]]:
     """Cosine and sine of every plane at these positions."""
     # An unknown position is not turned, which is how position zero looks: where only one of two is known, the other one
     # counts as zero.
     known_B1T1 = positions(at, device).clamp(min=0)[:, None, :, None]
-    angles_B1TF = known_B1T1 * _rates(width, base, device, torch.float32)
+    angles_B1TF = known_B1T1 * _rates(rates, device, torch.float32)
     return angles_B1TF.cos().to(dtype), angles_B1TF.sin().to(dtype)
 
 

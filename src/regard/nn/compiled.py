@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from regard.attention import FREE, LOOK_AHEAD, Memory, MultiHeadAttention
 from regard.attention.normalizers import Softmax
-from regard.attention.positions import Rotary
+from regard.attention.positions import Rates, Rotary
 from regard.attention.scores import Product
 from regard.nn import native
 from regard.nn.blocks import Block, Past, Residual, Scene
@@ -232,7 +232,7 @@ class Compiled:
             layers=self.layers,
         )
         if isinstance(self.position, Rotary):
-            along, across = _waves(at, self.position.turned, self.position.base, self.position.layout)
+            along, across = _waves(at, self.position.rates, self.position.layout)
             run.along, run.across, run.turned = along.data_ptr(), across.data_ptr(), self.position.turned
             run.pairs = self.position.layout == "pairs"
         if sources is not None:
@@ -328,7 +328,7 @@ def _whole_heads(module: MultiHeadAttention) -> bool:
 
 def _shape(block: Block) -> tuple[Any, ...]:
     attention, position = block.attention, block.attention.mechanism.position
-    turned = (position.turned, position.base, position.layout) if isinstance(position, Rotary) else None
+    turned = (position.rates, position.layout) if isinstance(position, Rotary) else None
     return attention.heads, attention.groups, attention.query.weight.shape, attention.key.weight.shape, turned
 
 
@@ -366,16 +366,17 @@ def _rows(rows: int) -> Int[Tensor, "R 1"]:
     return torch.arange(rows, dtype=torch.int32)[:, None]
 
 
-def _waves(at: range, width: int, base: float, layout: Any) -> tuple[Float[Tensor, "T E"], Float[Tensor, "T E"]]:
+def _waves(at: range, rates: Rates, layout: Any) -> tuple[Float[Tensor, "T E"], Float[Tensor, "T E"]]:
     """What each number of a head is multiplied with, and what its partner in the plane."""
-    return (_one_wave if len(at) == 1 else _some_waves)(at, width, base, layout)
+    return (_one_wave if len(at) == 1 else _some_waves)(at, rates, layout)
 
 
 @torch.inference_mode(False)
 @torch.no_grad()
-def _turned_ones(at: range, width: int, base: float, layout: Any) -> tuple[Tensor, Tensor]:
+def _turned_ones(at: range, rates: Rates, layout: Any) -> tuple[Tensor, Tensor]:
     """As they come out where (1, 0) and (0, 1) are turned."""
-    position = Rotary(width, base=base, layout=layout)
+    width, base, stretch = rates
+    position = Rotary(width, base=base, layout=layout, stretch=stretch)
     first = torch.arange(width) % 2 == 0 if layout == "pairs" else torch.arange(width) < width // 2
     one, other = (which.float().expand(1, 1, len(at), width) for which in (first, ~first))
     turned, across = position.rotate(one, at)[0, 0], position.rotate(other, at)[0, 0]

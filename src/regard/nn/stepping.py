@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from regard.attention import LOOK_AHEAD, Mechanism, Memory, MultiHeadAttention
 from regard.attention.normalizers import Softmax
 from regard.attention.outputs import Output
-from regard.attention.positions import Position, Rotary
+from regard.attention.positions import Position, Rates, Rotary
 from regard.attention.scopes import Scope
 from regard.attention.scores import Product
 from regard.nn.blocks import Block, Past, Residual, Scene
@@ -223,24 +223,25 @@ def _turn(position: Position) -> Turn | None:
     """What turns queries and keys; with halves it is x (cos, cos) + (second, first) (-sin, sin), in half the calls."""
     if type(position) is not Rotary:
         return None
-    width, base = position.turned, position.base
+    width, rates = position.turned, position.rates
 
     def halves(x_RH1E: Tensor, at: range) -> Tensor:
         if x_RH1E.shape[-1] != width:
             return position.rotate(x_RH1E, at)
-        along, across = _waves(at, width, base, x_RH1E.dtype)
+        along, across = _waves(at, rates, x_RH1E.dtype)
         return x_RH1E * along + x_RH1E.roll(width // 2, -1) * across
 
     return halves if position.layout == "halves" else position.rotate
 
 
 @lru_cache(maxsize=16)
-def _waves(at: range, width: int, base: float, dtype: torch.dtype) -> tuple[Float[Tensor, " E"], Float[Tensor, " E"]]:
+def _waves(at: range, rates: Rates, dtype: torch.dtype) -> tuple[Float[Tensor, " E"], Float[Tensor, " E"]]:
     """(cos, cos) and (-sin, sin), as they come out where (1, 0) is turned."""
     with torch.inference_mode(False), torch.no_grad():
+        width, base, stretch = rates
         one = torch.ones(1, 1, 1, width, dtype=dtype)
         one[..., width // 2 :] = 0
-        cos, sin = Rotary(width, base=base, layout="halves").rotate(one, at).flatten().chunk(2)
+        cos, sin = Rotary(width, base=base, layout="halves", stretch=stretch).rotate(one, at).flatten().chunk(2)
         return torch.cat([cos, cos]), torch.cat([-sin, sin])
 
 

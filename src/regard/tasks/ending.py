@@ -16,13 +16,13 @@ class Ending:
 
     def __init__(self, model: Any, tokenizer: Tokenizing, stops: frozenset[int]) -> None:
         self.model = model
-        # Of two, the one that ends a turn of a conversation stands for both.
+        # Of several, one that the tokenizer does not end texts with stands for all.
         self.end = max(stops - {tokenizer.end}, default=tokenizer.end)
         self.stops = sorted(stops)
         given: Vocabulary = model.vocabulary
         self.vocabulary = replace(given, end=self.end)
         unused = {number for number, piece in enumerate(tokenizer.pieces) if not piece}
-        self.banned = tuple(sorted((tokenizer.special | unused) - {self.end}))
+        self.banned = tuple(sorted((tokenizer.special | unused | stops) - {self.end}))
 
     @property
     def searcher(self) -> Searcher | None:

@@ -40,6 +40,8 @@ class ContinueSettings(GroupSettings):
     context: PositiveInt | None = None
     # Whether the piece that begins a text stands before a prompt.
     begin: bool = True
+    # Further pieces that end a text, by what they are called, such as ["<|eot_id|>"].
+    ends: tuple[str, ...] = ()
     # Give the prompt with what follows it.
     echo: bool = False
     # A known form of conversation: a prompt is then what the user says, and `system` what is said before.
@@ -103,7 +105,8 @@ class Prompting:
     @property
     def stops(self) -> frozenset[int]:
         """The pieces after which nothing follows."""
-        return frozenset((self.tokenizer.end,)) if self.form is None else ends(self.tokenizer, self.form)
+        told = frozenset(map(self.tokenizer.id, self.settings.ends))
+        return told | (frozenset((self.tokenizer.end,)) if self.form is None else ends(self.tokenizer, self.form))
 
     def seed(self, row: Mapping[str, str]) -> int | None:
         """The seed a row asks for; without one its pieces decide."""

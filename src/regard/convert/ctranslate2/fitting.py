@@ -37,6 +37,8 @@ def _stack(settings: StackSettings) -> Iterator[tuple[str, str]]:
     elif placed_outside(settings).name != "none" and settings.attention.position.name != "none":
         both = f"position = {settings.position} and attention.position = {settings.attention.position}"
         yield both, "its positions are either added to the embeddings or inside attention"
+    elif placed_inside(settings).attention.position.options.get("stretch"):
+        yield "stretched rotary positions", "its turns are plain here"
     elif placed_inside(settings).attention.position.name == "relative" and settings.attention.score.name == "dot":
         yield "attention.score = dot and relative positions", "it scales what these add as it scales its products"
     if settings.place == "deepnorm":

@@ -53,8 +53,14 @@ def _single(piece: Any) -> Any:
     return piece
 
 
+def _first(pieces: Any) -> Any:
+    return pieces[0] if isinstance(pieces, list) and pieces else pieces
+
+
 Activation = Annotated[str, AfterValidator(_activation)]
 Piece = Annotated[int | None, BeforeValidator(_single)]
+# Any of several may end what a decoder writes: the first is the model's, and prediction is told of the others.
+Ends = Annotated[int | None, BeforeValidator(_first)]
 Never = Annotated[bool, only(False)]
 Always = Annotated[bool, only(True)]
 Nothing = Annotated[Any, only(None, {}, [])]
@@ -103,6 +109,7 @@ class LanguageConfig(Config):
     """A decoder by itself. Where no piece begins a text, the one that ends it does, as in GPT-2."""
 
     bos_token_id: Piece = None
+    eos_token_id: Ends = None
 
     def vocabulary(self) -> Vocabulary:
         begin = "eos_token_id" if self.bos_token_id is None else "bos_token_id"
@@ -147,7 +154,7 @@ class Architecture:
     # Ours are names within the model, or after "head." within the head.
     rules: tuple[Rule, ...]
     left: tuple[Left, ...] = ()
-    # Its name, if one may be missing; it is zero then.
+    # Its name, stars and all, if one may be missing; it is zero then.
     zero: str | None = None
     heads: tuple[Head, ...] = ()
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from torch import nn
 
+from regard.attention.positions import Stretch
 from regard.convert.huggingface.architecture import ACTIVATIONS
 from regard.convert.huggingface.fitting import bert, common, epsilon, one_sided, two_sided
 from regard.errors import ConfigError
@@ -210,7 +211,23 @@ def _llama(settings: LanguageSettings, rotary: dict[str, Any], known: Known) -> 
         "attention_bias": settings.attention.bias,
         "mlp_bias": settings.feedforward.bias,
         "attention_dropout": settings.attention.dropout,
-        "rope_parameters": {"rope_type": "default", "rope_theta": float(rotary.get("base", 10000.0))},
+        "rope_parameters": {**_stretched(rotary.get("stretch")), "rope_theta": float(rotary.get("base", 10000.0))},
+    }
+
+
+def _stretched(told: dict[str, Any] | None) -> dict[str, Any]:
+    """How Llama calls what makes rotary positions slower."""
+    if not told:
+        return {"rope_type": "default"}
+    stretch = Stretch.read(told)
+    if not stretch.length:
+        return {"rope_type": "linear", "factor": stretch.factor}
+    return {
+        "rope_type": "llama3",
+        "factor": stretch.factor,
+        "low_freq_factor": stretch.slow,
+        "high_freq_factor": stretch.fast,
+        "original_max_position_embeddings": stretch.length,
     }
 
 

@@ -30,6 +30,8 @@ class Meant(NamedTuple):
     left: tuple[str, ...]
     # The most pieces that may follow a prompt, where the file counts them alone.
     pieces: int | None = None
+    # Every piece that ends a text.
+    ends: tuple[int, ...] = ()
 
 
 class Written(NamedTuple):
@@ -41,9 +43,11 @@ class Written(NamedTuple):
 
 def meant(folder: Path, positions: int | None) -> Meant:
     """What a folder says of search; a limit is one only where it is below the positions there are."""
-    told = files.config(folder) | (files.table(folder / FILE) if (folder / FILE).exists() else {})
+    config, own = files.config(folder), files.table(folder / FILE) if (folder / FILE).exists() else {}
+    told, ends = config | own, (*_ends(config), *_ends(own))
     left = [f"{name} = {told[name]}" for name, neutral in NEUTRAL.items() if told.get(name) not in neutral]
-    return Meant({**_method(told), **_beams(told), **_limit(told, positions)}, tuple(left), _pieces(told, positions))
+    search = {**_method(told), **_beams(told), **_limit(told, positions)}
+    return Meant(search, tuple(left), _pieces(told, positions), tuple(dict.fromkeys(ends)))
 
 
 def written(search: SearchSettings, most: int | None, positions: int) -> Written:
@@ -134,6 +138,12 @@ def _limit(told: Mapping[str, Any], positions: int | None) -> dict[str, Any]:
     if not isinstance(longest, int) or not 1 < longest < (positions or 0):
         return {}
     return {"longest_factor": 0.0, "longest_extra": longest - 1}
+
+
+def _ends(told: Mapping[str, Any]) -> list[int]:
+    written = told.get("eos_token_id")
+    listed = written if isinstance(written, list) else [written]
+    return [piece for piece in listed if isinstance(piece, int) and not isinstance(piece, bool)]
 
 
 def _pieces(told: Mapping[str, Any], positions: int | None) -> int | None:

@@ -3,7 +3,7 @@
 from pydantic import PositiveFloat, PositiveInt
 
 from regard.config import Rate
-from regard.convert.huggingface.architecture import Activation, Architecture, LanguageConfig, Left, Never, Piece
+from regard.convert.huggingface.architecture import Activation, Architecture, Ends, LanguageConfig, Left, Never, Piece
 from regard.convert.huggingface.rules import PACKED, TRANSPOSED, rule
 from regard.models import LanguageSettings, TransformerLanguage
 
@@ -23,7 +23,7 @@ class GPT2Config(LanguageConfig):
     attn_pdrop: Rate = 0.1
     layer_norm_epsilon: PositiveFloat = 1e-5
     bos_token_id: Piece = 50256
-    eos_token_id: Piece = 50256
+    eos_token_id: Ends = 50256
     scale_attn_weights: bool = True
     scale_attn_by_inverse_layer_idx: Never = False
     add_cross_attention: Never = False

@@ -13,8 +13,9 @@ from regard.convert.huggingface.architecture import Architecture, Config
 from regard.convert.huggingface.bert import BERT
 from regard.convert.huggingface.distilbert import DISTILBERT
 from regard.convert.huggingface.gpt2 import GPT2
-from regard.convert.huggingface.llama import LLAMA
+from regard.convert.huggingface.llama import LLAMA, QWEN2
 from regard.convert.huggingface.roberta import ROBERTA, XLM_ROBERTA
+from regard.convert.huggingface.rules import stars
 from regard.convert.huggingface.sequence import BART, BLENDERBOT, MARIAN, MBART, PEGASUS
 from regard.errors import ConfigError, ModelError, unknown
 from regard.models import Labels, StackSettings, Tags, Vocabulary
@@ -31,6 +32,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     "blenderbot": BLENDERBOT,
     "gpt2": GPT2,
     "llama": LLAMA,
+    "qwen2": QWEN2,
 }
 
 
@@ -163,6 +165,7 @@ def _check(name: str, tensor: Tensor, expected: Tensor) -> None:
 def _absent(architecture: Architecture, name: str, like: Tensor) -> Tensor:
     """Zeros for a parameter that may be missing."""
     theirs = architecture.back(name)
-    if architecture.zero not in theirs:
+    zero = architecture.zero
+    if zero is None or all(stars(zero, one) is None for one in theirs):
         raise ModelError(f"{' or '.join(map(repr, theirs))} is missing; the model that config.json describes needs it.")
     return torch.zeros(like.shape)

@@ -1,16 +1,21 @@
-"""Llama: a decoder by itself, with rotary positions, grouped queries, RMS norms and a gate   (Touvron et al. 2023)."""
+"""Llama: a decoder by itself, with rotary positions, grouped queries, RMS norms and a gate   (Touvron et al. 2023).
 
-from typing import Annotated, Self
+Qwen2 is one, but for a few biases."""
+
+from typing import Annotated, Any, Self
 
 from pydantic import PositiveFloat, PositiveInt, model_validator
 
+from regard.attention.positions import Stretch
 from regard.config import Rate, Settings
 from regard.convert.huggingface.architecture import (
     Activation,
+    Always,
     Architecture,
+    Ends,
     LanguageConfig,
     Left,
-    Nothing,
+    Never,
     Piece,
     only,
 )
@@ -19,11 +24,38 @@ from regard.models import LanguageSettings, TransformerLanguage
 
 
 class Rope(Settings):
-    """How a Llama turns its queries and keys; whatever stretches the angles is unknown here, and refused."""
+    """How a Llama turns its queries and keys, and what stretches the angles; ways not named here are refused."""
 
-    rope_type: Annotated[str, only("default")] = "default"
+    rope_type: Annotated[str, only("default", "linear", "llama3")] = "default"
     rope_theta: PositiveFloat | None = None
     partial_rotary_factor: Annotated[float, only(1.0)] = 1.0
+    factor: PositiveFloat = 1.0
+    low_freq_factor: PositiveFloat = 1.0
+    high_freq_factor: PositiveFloat = 4.0
+    original_max_position_embeddings: PositiveInt | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _under_its_old_name(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or "type" not in values:
+            return values
+        return {"rope_type": values["type"], **{name: value for name, value in values.items() if name != "type"}}
+
+    @model_validator(mode="after")
+    def _says_how_far(self) -> Self:
+        if self.rope_type == "llama3" and self.original_max_position_embeddings is None:
+            raise ValueError("rope_type = llama3 needs original_max_position_embeddings, how far it read before")
+        if self.rope_type == "default" and self.factor != 1.0:
+            raise ValueError(f"factor = {self.factor} without a rope_type that says how angles are stretched by it")
+        return self
+
+    def stretch(self) -> Stretch | None:
+        if self.rope_type == "default":
+            return None
+        if self.rope_type == "linear":
+            return Stretch(factor=self.factor)
+        length, slow, fast = self.original_max_position_embeddings or 0, self.low_freq_factor, self.high_freq_factor
+        return Stretch(factor=self.factor, length=length, slow=slow, fast=fast)
 
 
 class LlamaConfig(LanguageConfig):
@@ -39,7 +71,7 @@ class LlamaConfig(LanguageConfig):
     hidden_act: Activation = "silu"
     rms_norm_eps: PositiveFloat = 1e-6
     bos_token_id: Piece = 1
-    eos_token_id: Piece = 2
+    eos_token_id: Ends = 2
     tie_word_embeddings: bool = False
     attention_bias: bool = False
     mlp_bias: bool = False
@@ -47,7 +79,7 @@ class LlamaConfig(LanguageConfig):
     rope_parameters: Rope | None = None
     # Where files of Transformers 4 and before have what now stands in rope_parameters.
     rope_theta: PositiveFloat = 10000.0
-    rope_scaling: Nothing = None
+    rope_scaling: Rope | None = None
 
     @model_validator(mode="after")
     def _heads_fill_the_width(self) -> Self:
@@ -59,7 +91,9 @@ class LlamaConfig(LanguageConfig):
         return self
 
     def settings(self) -> LanguageSettings:
-        turns = (self.rope_parameters or Rope()).rope_theta or self.rope_theta
+        rope = self.rope_parameters or self.rope_scaling or Rope()
+        turns, stretch = rope.rope_theta or self.rope_theta, rope.stretch()
+        position = {"name": "rotary", "layout": "halves", "base": turns}
         return LanguageSettings.read(
             {
                 "width": self.hidden_size,
@@ -79,7 +113,7 @@ class LlamaConfig(LanguageConfig):
                 "norm": {"name": "rms", "epsilon": self.rms_norm_eps},
                 "place": "pre",
                 "dropout": 0.0,
-                "position": {"name": "rotary", "layout": "halves", "base": turns},
+                "position": position | ({} if stretch is None else {"stretch": stretch.plain()}),
                 "embedding": {"scale": False, "dropout": 0.0},
                 "tied": self.tie_word_embeddings,
             }
@@ -106,3 +140,20 @@ RULES = (
 LEFT = (Left("model.layers.*.self_attn.rotary_emb.inv_freq"), Left("model.rotary_emb.inv_freq"))
 
 LLAMA = Architecture(LlamaConfig, TransformerLanguage, "model.", RULES, left=LEFT)
+
+
+class Qwen2Config(LlamaConfig):
+    """A Llama whose queries, keys and values have biases   (Yang et al. 2024)."""
+
+    vocab_size: PositiveInt = 151936
+    intermediate_size: PositiveInt = 22016
+    bos_token_id: Piece = None
+    eos_token_id: Ends = None
+    attention_bias: Always = True
+    use_sliding_window: Never = False
+
+
+# Ours has a bias at the output as well.
+QWEN2 = Architecture(
+    Qwen2Config, TransformerLanguage, "model.", RULES, left=LEFT, zero="model.layers.*.self_attn.o_proj.bias"
+)
