@@ -26,7 +26,7 @@ import torch
 from sacrebleu import corpus_bleu
 
 from regard.api import Pipeline
-from regard.api.choosing import SAMPLE, ways
+from regard.api.choosing import Trying
 from regard.api.exporting import export
 from regard.convert import ctranslate2 as converted
 from regard.engines import exported
@@ -163,9 +163,8 @@ def whole_file(ours: Pipeline, sources: Path, references: Path) -> None:
 
 
 def automatic(pipeline: Pipeline, lines: list[str]) -> list[str]:
-    """As the command does it: the engines are measured on the first lines, the fastest predicts all."""
-    found = ways(pipeline, Path(), lines[:SAMPLE])
-    return [result.text for result in found[0].pipeline.predict(lines)]
+    """As the command does it: each engine predicts some of the first lines, the faster one the rest."""
+    return [result.text for result in Trying(pipeline, Path(), lambda found: None).stream(lines)]
 
 
 def favourite(pipeline: Pipeline, lines: list[str], beams: int, compute: str) -> Run:

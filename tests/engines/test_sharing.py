@@ -14,6 +14,7 @@ from regard.decode import SearchSettings, search
 from regard.engines.ctranslate2 import run
 from regard.engines.ctranslate2.running import Output, Row
 from regard.engines.ctranslate2.sharing import LEAST, Sharing
+from regard.errors import RequestError
 from tests.engines.test_ctranslate2 import PIECES, SEARCHES, same
 from tests.engines.toys import SEQUENCES, made, pipeline, sources
 
@@ -118,6 +119,43 @@ def test_the_ways_to_predict_are_all_there_and_agree() -> None:
     assert [way.rate for way in found] == sorted((way.rate for way in found), reverse=True)
     wanted = [result.text for result in ours.predict(rows)]
     assert all([result.text for result in way.pipeline.predict(rows)] == wanted for way in found)
+
+
+def test_trying_predicts_every_input_once_and_goes_on_by_the_fastest() -> None:
+    ours = pipeline("translation")
+    rows = [entry["input"] for entry in ours.golden] * 200
+    told: list[list[choosing.Way]] = []
+    trying = choosing.Trying(ours, Path("none"), told.append)
+    found = [result.text for result in trying.stream(rows)]
+    assert found == [result.text for result in ours.predict(rows)]
+    ((first, second),) = told
+    assert first.rate >= second.rate
+    assert {way.pipeline.engine is None for way in (first, second)} == {True, False}
+    # Asked again, it knows.
+    assert [result.text for result in trying.stream(rows[:3])] == found[:3]
+    assert len(told) == 1
+
+
+def test_trying_is_not_misled_by_an_input_that_no_engine_can_answer() -> None:
+    ours = pipeline("translation")
+    good = ours.golden[0]["input"]
+    bad = {**good, "prefix_pieces": "[99999]"}
+    told: list[list[choosing.Way]] = []
+    trying = choosing.Trying(ours, Path("none"), told.append)
+    with pytest.raises(RequestError):
+        list(trying.stream([good] * 40 + [bad] + [good] * 600))
+    assert len(list(trying.stream([good] * 600))) == 600
+    assert len(told[0]) == 2
+
+
+def test_trying_leaves_to_torch_what_no_other_engine_can_do() -> None:
+    ours = pipeline("translation").with_settings("search.method=diverse", "search.beams=2")
+    rows = [entry["input"] for entry in ours.golden] * 200
+    told: list[list[choosing.Way]] = []
+    found = list(choosing.Trying(ours, Path("none"), told.append).stream(rows))
+    assert [result.text for result in found] == [result.text for result in ours.predict(rows)]
+    ((way,),) = told
+    assert way.pipeline.engine is None
 
 
 def test_what_no_other_engine_can_do_is_left_to_torch() -> None:

@@ -1,21 +1,25 @@
 """The engine that is fastest here, for this model under these settings: found by a short measurement.
 
-Every engine that can do what is asked predicts the same few inputs; all give the same results, so that only their time
-decides.
+Every engine that can do what is asked predicts some of the inputs; all give the same results, so that only their time
+decides, and nothing need be predicted twice.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
+from itertools import islice
 from pathlib import Path
 
 from regard.api.pipeline import Input, Pipeline
 from regard.engines import exported
 from regard.errors import RegardError
+from regard.tasks import Result
 
-# So many inputs are measured; of fewer than `LEAST` in all, measuring costs more than it can gain.
-SAMPLE, LEAST = 64, 500
-WARM = 8
+# So many inputs are measured, several batches for every worker; of fewer than `LEAST` in all, measuring costs more than
+# it can gain. So many go before them, for whatever an engine does only once.
+SAMPLE, LEAST = 160, 500
+WARM = 32
 
 
 @dataclass(frozen=True)
@@ -37,22 +41,74 @@ def ways(pipeline: Pipeline, folder: Path, sample: Sequence[Input]) -> list[Way]
 
 def _measured(pipeline: Pipeline, folder: Path, sample: Sequence[Input]) -> Iterator[Way]:
     """Each predicts a few inputs first, so that it is warm."""
-    export = exported(folder, "ctranslate2")
-    # An export may be quantized; whoever names one wants its results and not those of the bundle inside. How many
-    # workers share the threads is not tried: beside a torch that has used threads, all other numbers crawl.
-    for name in ["ctranslate2"] if export else ["torch", "ctranslate2"]:
+    for make in _makers(pipeline, folder):
         try:
-            made = pipeline.with_engine(name, export)
+            made = make()
             made.predict(sample[:WARM])
-            rate = _rate(made, sample)
+            began = time.perf_counter()
+            made.predict(sample)
         # Not installed, cannot express the model, cannot do what is asked; whoever predicts says what is wrong with an
         # input.
         except RegardError:
             continue
-        yield Way(made, rate)
+        yield Way(made, len(sample) / (time.perf_counter() - began))
 
 
-def _rate(pipeline: Pipeline, sample: Sequence[Input]) -> float:
-    began = time.perf_counter()
-    pipeline.predict(sample)
-    return len(sample) / (time.perf_counter() - began)
+def _makers(pipeline: Pipeline, folder: Path) -> list[Callable[[], Pipeline]]:
+    """What makes a pipeline for each engine, torch first.
+
+    An export may be quantized; whoever names one wants its results and not those of the bundle inside. How many workers
+    share the threads is not tried: beside a torch that has used threads, all other numbers crawl.
+    """
+    export = exported(folder, "ctranslate2")
+    other = partial(pipeline.with_engine, "ctranslate2", export)
+    return [other] if export else [lambda: pipeline, other]
+
+
+class Trying:
+    """Inputs predicted by each engine in turn, a few and then a sample, and from there on by the fastest."""
+
+    def __init__(self, pipeline: Pipeline, folder: Path, tell: Callable[[list[Way]], None]) -> None:
+        """`tell` hears of the ways, the fastest first, once they are known."""
+        self._plain, self._tell, self._found = pipeline, tell, list[Way]()
+        makers = [cache(make) for make in _makers(pipeline, folder)]
+        self._turns = [_Turn(make, size) for size in (WARM, SAMPLE) for make in makers]
+
+    def stream(self, inputs: Iterable[Input]) -> Iterator[Result]:
+        """Results one by one, in order; called again, it goes on trying where it was."""
+        rest = iter(inputs)
+        while self._turns:
+            some = list(islice(rest, self._turns[0].size))
+            if not some:
+                return
+            yield from self._tried(self._turns[0], some)
+            if not self._turns:
+                self._found.sort(key=lambda way: -way.rate)
+                self._tell(self._found)
+        yield from (self._found[0].pipeline if self._found else self._plain).stream(rest)
+
+    def _tried(self, turn: "_Turn", some: list[Input]) -> list[Result]:
+        """By the engine whose turn it is, or by the plain one where that cannot; then it has no turn any more."""
+        try:
+            made = turn.make()
+            began = time.perf_counter()
+            results = made.predict(some)
+            rate = len(some) / (time.perf_counter() - began)
+        except RegardError:
+            # Where this one cannot either, that is no fault of the engine's, which stays.
+            results = self._plain.predict(some)
+            self._turns = [other for other in self._turns if other.make is not turn.make]
+            return results
+        # A rest says little of an engine.
+        if len(some) == turn.size:
+            self._turns.remove(turn)
+            self._found += [Way(made, rate)] if turn.size == SAMPLE else []
+        return results
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """What makes a pipeline with an engine, and how many inputs it gets."""
+
+    make: Callable[[], Pipeline]
+    size: int

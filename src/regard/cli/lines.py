@@ -16,6 +16,7 @@ from regard.files import STANDARD_INPUT, byte_lines, decoded, shown
 from regard.tasks import Result
 
 Asked = str | Mapping[str, str]
+Run = Callable[[Iterable[Asked]], Iterator[Result]]
 T = TypeVar("T")
 
 # How many lines without an answer are named; the rest are counted.
@@ -92,9 +93,12 @@ def one_by_one(pipeline: Pipeline, lines: Iterable[Given]) -> Iterator[tuple[Giv
         yield from _apart(pipeline.stream, [line])
 
 
-def streamed(pipeline: Pipeline, lines: Iterable[Given]) -> Iterator[tuple[Given, Result]]:
-    """Lines with their results, many read at a time; one that cannot be reached ends it after those before it."""
-    return _in_turn(pipeline.stream, fitting(pipeline, lines))
+def streamed(pipeline: Pipeline, lines: Iterable[Given], run: Run | None = None) -> Iterator[tuple[Given, Result]]:
+    """Lines with their results, many read at a time; one that cannot be reached ends it after those before it.
+
+    What predicts is the pipeline, unless it is given.
+    """
+    return _in_turn(run or pipeline.stream, fitting(pipeline, lines))
 
 
 def embedded(pipeline: Pipeline, lines: Iterable[Given]) -> Iterator[tuple[Given, Float[Tensor, " D"]]]:

@@ -21,7 +21,8 @@ from regard.files import write_atomically
 
 if TYPE_CHECKING:
     from regard.api import Pipeline
-    from regard.cli.lines import Given
+    from regard.api.choosing import Way
+    from regard.cli.lines import Given, Run
 
 
 class Form(StrEnum):
@@ -161,8 +162,9 @@ def _answered(pipeline: "Pipeline", asking: Asking) -> int:
     if asking.typing:
         say("Type a line and press Enter; Ctrl-D ends.", "dim")
     lines = given(asking.file, asking.json_in)
+    run: Run = pipeline.stream
     if asking.measure is not None and not (asking.typing or asking.stream or asking.embeddings):
-        pipeline, lines = _fastest(pipeline, asking.measure, lines)
+        run, lines = _fastest(pipeline, asking.measure, lines)
     with ExitStack() as inside:
         put = inside.enter_context(_output(asking.out))
         advance = inside.enter_context(counting(asking.file, asking.out is not None))
@@ -183,7 +185,8 @@ def _answered(pipeline: "Pipeline", asking: Asking) -> int:
                 if talk:
                     talk.heard(asked, result)
         else:
-            for asked, result in (one_by_one if asking.typing or asking.stream else streamed)(pipeline, lines):
+            alone = asking.typing or asking.stream
+            for asked, result in one_by_one(pipeline, lines) if alone else streamed(pipeline, lines, run):
                 put.write(answers.line(asked, result))
                 put.flush()
                 advance()
@@ -192,20 +195,20 @@ def _answered(pipeline: "Pipeline", asking: Asking) -> int:
     return answers.bad
 
 
-def _fastest(pipeline: "Pipeline", folder: Path, lines: Iterator["Given"]) -> tuple["Pipeline", Iterator["Given"]]:
-    """The pipeline with the engine that predicts the first lines fastest, and all lines; no other for few lines."""
-    from regard.api.choosing import LEAST, SAMPLE, ways
-    from regard.cli.lines import fitting
+def _fastest(pipeline: "Pipeline", folder: Path, lines: Iterator["Given"]) -> tuple["Run", Iterator["Given"]]:
+    """What predicts by the fastest engine once it knows which that is, and all lines; for few lines, as it is."""
+    from regard.api.choosing import LEAST, Trying
 
     first = list(islice(lines, LEAST))
     everything = chain(first, lines)
     if len(first) < LEAST:
-        return pipeline, everything
-    found = ways(pipeline, folder, [line.asked for line in fitting(pipeline, first[:SAMPLE]) if not line.fault])
-    if not found:
-        return pipeline, everything
-    say(f"Lines a second: {', '.join(map(str, found))}.")
-    return found[0].pipeline, everything
+        return pipeline.stream, everything
+    return Trying(pipeline, folder, _compared).stream, everything
+
+
+def _compared(found: "list[Way]") -> None:
+    if found:
+        say(f"Lines a second: {', '.join(map(str, found))}.")
 
 
 def _at_once(put: Any, text: str) -> None:
