@@ -495,6 +495,19 @@ def test_an_imported_model_is_searched_as_its_folder_says(place: str, tmp_path: 
     assert made.facts["left_of_search"] == ["min_length = 5"]
 
 
+@pytest.mark.parametrize(("forced", "told"), [(2, False), (4, True)])
+def test_a_first_piece_that_nothing_forces_is_told_and_can_be_given(forced: int, told: bool, tmp_path: Path) -> None:
+    folder, _ = sequence("bart", tmp_path / "bart")
+    before = json.loads((folder / "generation_config.json").read_text("utf-8"))
+    (folder / "generation_config.json").write_text(json.dumps({**before, "forced_bos_token_id": forced}), "utf-8")
+    made = from_huggingface(folder)
+    wanted = ["forced_bos_token_id = 4 (give inputs prefix_pieces = [4])"]
+    assert made.facts.get("left_of_search", []) == wanted * told
+    ours = made.with_settings("search.method=greedy", "search.longest_factor=0", "search.longest_extra=6")
+    (found,) = ours.predict([{"source": "the dog runs .", "prefix_pieces": f"[{forced}]"}])
+    assert found.pieces[0] == WORDS[forced]
+
+
 @pytest.mark.parametrize(
     ("told", "wanted"),
     [

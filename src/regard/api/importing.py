@@ -70,7 +70,8 @@ def from_huggingface(folder: Path, task: str = "") -> Pipeline:
         meant = generating.meant(folder, settings["predict"].get("longest"))
         settings["search"] = _search(meant.search, chosen)
         settings["predict"] |= _ending(meant, found.vocabulary, read_tokenizer(folder)) if chosen in DECODER else {}
-        facts |= {"left_of_search": list(meant.left)} if meant.left else {}
+        unsearched = [*meant.left, *_unforced(meant.forced, read_tokenizer(folder))]
+        facts |= {"left_of_search": unsearched} if unsearched else {}
     tokenizers = {"tokenizer.json": read_tokenizer(folder)}
     if isinstance(found.vocabulary, Vocabulary):
         begin, end = found.vocabulary.begin, found.vocabulary.end
@@ -187,6 +188,13 @@ def _ending(meant: generating.Meant, vocabulary: Any, tokenizer: ForeignTokenize
     """How far a text goes on, and by which pieces besides the model's own it may end."""
     others = [name for piece in meant.ends if piece != vocabulary.end and (name := tokenizer.piece(piece))]
     return ({"pieces": meant.pieces} if meant.pieces else {}) | ({"ends": others} if others else {})
+
+
+def _unforced(piece: int | None, tokenizer: ForeignTokenizer) -> list[str]:
+    """A piece that every output is to begin with: nothing here forces one, and only what opens any text is written."""
+    if piece is None or piece in tokenizer.opening:
+        return []
+    return [f"forced_bos_token_id = {piece} (give inputs prefix_pieces = [{piece}])"]
 
 
 def _search(meant: Mapping[str, Any], task: str) -> dict[str, Any]:

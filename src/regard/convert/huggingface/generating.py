@@ -30,8 +30,9 @@ class Meant(NamedTuple):
     left: tuple[str, ...]
     # The most pieces that may follow a prompt, where the file counts them alone.
     pieces: int | None = None
-    # Every piece that ends a text.
+    # Every piece that ends a text, and the one that an output has to begin with.
     ends: tuple[int, ...] = ()
+    forced: int | None = None
 
 
 class Written(NamedTuple):
@@ -47,7 +48,9 @@ def meant(folder: Path, positions: int | None) -> Meant:
     told, ends = config | own, (*_ends(config), *_ends(own))
     left = [f"{name} = {told[name]}" for name, neutral in NEUTRAL.items() if told.get(name) not in neutral]
     search = {**_method(told), **_beams(told), **_limit(told, positions)}
-    return Meant(search, tuple(left), _pieces(told, positions), tuple(dict.fromkeys(ends)))
+    return Meant(
+        search, tuple(left), _pieces(told, positions), tuple(dict.fromkeys(ends)), told.get("forced_bos_token_id")
+    )
 
 
 def written(search: SearchSettings, most: int | None, positions: int) -> Written:
