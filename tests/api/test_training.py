@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,43 @@ def test_a_run_on_texts_cut_in_several_ways_goes_on_as_if_it_had_not_stopped(tmp
 def test_what_has_no_merges_leaves_none_out(tmp_path: Path, change: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=rf"cutting\.dropout = 0\.3: .*{said}"):
         Training(read(recipe(tmp_path / "data", cutting=CUTTING, **change)), tmp_path / "run")
+
+
+@pytest.mark.parametrize("model", [TRANSFORMER, RECURRENT])
+def test_two_readings_that_are_to_agree_are_for_training_only(tmp_path: Path, model: dict[str, Any]) -> None:
+    sure = {"dropout": 0.0, "embedding": {"dropout": 0.0}} if model is TRANSFORMER else {}
+    plan = recipe(tmp_path / "data", {**model, **sure}, train={"updates": 2, "every": 2})
+    with (training := Training(read(plan | {"loss": {"agreement": 5.0}}), tmp_path / "run")).claim():
+        batch = training.part(next(iter(training.batches.walk())))
+        once = replace(training.task, recipe=read(plan))
+        for learning in (False, True):
+            training.model.train(learning)
+            torch.manual_seed(1)
+            found = training.task.loss(training.model, batch, 0.1)
+            torch.manual_seed(1)
+            alone = once.loss(training.model, batch, 0.1)
+            assert found.count == alone.count
+            # Where nothing is dropped, two readings are one.
+            if not learning or model is TRANSFORMER:
+                torch.testing.assert_close((found.total, found.nll), (alone.total, alone.nll))
+            else:
+                assert found.total != alone.total
+
+
+def test_a_run_of_two_readings_goes_on_as_if_it_had_not_stopped(tmp_path: Path) -> None:
+    plan = recipe(tmp_path / "data", train={"updates": 6, "every": 3}, loss={"agreement": 5.0})
+    train(plan, tmp_path / "whole")
+    for step in Training(read(plan), tmp_path / "parts").steps(stop=lambda: True):
+        assert step.last
+    train(plan, tmp_path / "parts", resume=True)
+    whole, parts = parameters(tmp_path / "whole"), parameters(tmp_path / "parts")
+    assert all(torch.equal(whole[name], parts[name]) for name in whole)
+
+
+def test_what_is_copied_is_not_compared(tmp_path: Path) -> None:
+    copying = read(recipe(tmp_path / "data", {**RECURRENT, "copying": True}, loss={"agreement": 5.0}))
+    with pytest.raises(ConfigError, match=r"loss\.agreement = 5\.0 .* this model copies"):
+        Training(copying, tmp_path / "run")
 
 
 def test_one_thing_changed_in_the_seed_changes_the_run(tmp_path: Path) -> None:

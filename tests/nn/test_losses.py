@@ -13,6 +13,7 @@ from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard.errors import ModelError
+from regard.nn.agreement import agreeing_cross_entropy
 from regard.nn.losses import IGNORE, Loss, chunked_cross_entropy, distribution_loss, smoothed_cross_entropy
 
 TOLERANCE = {torch.float64: {"rtol": 1e-12, "atol": 1e-12}, torch.float32: {"rtol": 1e-5, "atol": 1e-5}}
@@ -239,6 +240,45 @@ def test_many_small_chunks_lose_no_digits_in_half_precision() -> None:
     weight_VD = torch.zeros(2, 1, dtype=torch.bfloat16, requires_grad=True)
     loss = chunked_cross_entropy(hidden_ND, weight_VD, None, torch.zeros(600, dtype=torch.long), chunk=1)
     assert gradients(loss, weight_VD)[0].flatten().tolist() == [-300, 300]
+
+
+def agreeing(hidden, weight, bias, targets, agreement: float, smoothing: float) -> Loss:
+    """As the paper writes it, by torch's own divergence."""
+    half = len(hidden) // 2
+    counted = targets != IGNORE
+    logits = [F.linear(one, weight, bias)[counted] for one in (hidden[:half], hidden[half:])]
+    losses = [smoothed_cross_entropy(one, targets[counted], smoothing) for one in logits]
+    p, q = (one.log_softmax(-1) for one in logits)
+    apart = sum(F.kl_div(one, other, reduction="sum", log_target=True) for one, other in ((p, q), (q, p)))
+    total = (losses[0].total + losses[1].total + agreement * apart / 2) / 2
+    return Loss(total, losses[0].count, (losses[0].nll + losses[1].nll) / 2)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("chunk", [1, 4, None])
+def test_two_readings_cost_what_both_cost_and_what_sets_them_apart(chunk: int | None, smoothing: float) -> None:
+    torch.manual_seed(4)
+    inputs = [torch.randn(12, 3), torch.randn(7, 3), torch.randn(7)]
+    targets = torch.tensor([0, 6, IGNORE, 2, 2, 5])
+    twice = [[one.clone().double().requires_grad_() for one in inputs] for _ in range(2)]
+    found = agreeing_cross_entropy(*twice[0], targets, 5.0, smoothing, chunk=chunk)
+    wanted = agreeing(*twice[1], targets, 5.0, smoothing)
+    torch.testing.assert_close((found.total, found.count, found.nll), (wanted.total, wanted.count, wanted.nll.detach()))
+    (3 * found.total).backward()
+    (3 * wanted.total).backward()
+    torch.testing.assert_close([one.grad for one in twice[0]], [one.grad for one in twice[1]])
+
+
+def test_two_equal_readings_cost_what_one_costs() -> None:
+    hidden, weight, targets = torch.randn(5, 3), torch.randn(7, 3), torch.tensor([0, 6, IGNORE, 2, 2])
+    found = agreeing_cross_entropy(torch.cat([hidden, hidden]), weight, None, targets, 5.0, 0.1)
+    wanted = chunked_cross_entropy(hidden, weight, None, targets, 0.1)
+    torch.testing.assert_close((found.total, found.count, found.nll), (wanted.total, wanted.count, wanted.nll))
+
+
+def test_two_readings_have_every_position_twice() -> None:
+    with pytest.raises(ModelError, match=r"5 states are not two readings of 3 targets"):
+        agreeing_cross_entropy(torch.randn(5, 3), torch.randn(7, 3), None, torch.tensor([0, 1, 2]), 5.0)
 
 
 def test_log_probabilities_give_the_loss_of_their_logits() -> None:

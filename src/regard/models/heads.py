@@ -12,6 +12,7 @@ from regard.config import Settings
 from regard.errors import ModelError
 from regard.models.protocols import Decoded
 from regard.nn import native
+from regard.nn.agreement import agreeing_cross_entropy
 from regard.nn.crf import CRF
 from regard.nn.dropout import Dropout
 from regard.nn.embeddings import Embedding, Readout
@@ -42,6 +43,15 @@ class NextPiece(nn.Module):
         hidden_ND = self.readout.reduced(decoded.hidden).flatten(0, 1)
         return chunked_cross_entropy(
             hidden_ND, self.readout.weight, self.readout.bias, targets.flatten(), smoothing, ignore
+        )
+
+    def agreeing(
+        self, twice: Decoded, targets: Int[Tensor, "B T"], agreement: float, smoothing: float, ignore: int = IGNORE
+    ) -> Loss:
+        """Of a batch that was decoded twice, all rows once and then again: the loss of both, and that they differ."""
+        hidden_ND, readout = self.readout.reduced(twice.hidden).flatten(0, 1), self.readout
+        return agreeing_cross_entropy(
+            hidden_ND, readout.weight, readout.bias, targets.flatten(), agreement, smoothing, ignore
         )
 
 

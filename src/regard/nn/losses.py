@@ -55,7 +55,7 @@ def smoothed_cross_entropy(
     logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], smoothing: float = 0.0, ignore: int = IGNORE
 ) -> Loss:
     """distribution_loss(log softmax(logits)), with torch's meaning of label smoothing."""
-    return distribution_loss(logits.log_softmax(-1, dtype=_wide(logits.dtype)), targets, smoothing, ignore)
+    return distribution_loss(logits.log_softmax(-1, dtype=wide(logits.dtype)), targets, smoothing, ignore)
 
 
 def distribution_loss(
@@ -67,10 +67,10 @@ def distribution_loss(
     slots a copying model adds for the words of one text change nothing for its neighbours. An impossible target costs
     100 nats and has no gradient.
     """
-    _check(log_probabilities, "log-probabilities", smoothing)
-    counted = _counted(targets, ignore, *log_probabilities.shape)
+    check(log_probabilities, "log-probabilities", smoothing)
+    counted = counted_targets(targets, ignore, *log_probabilities.shape)
     log_MV = log_probabilities[counted.rows]
-    log_M = _picked(log_MV, counted.targets)
+    log_M = picked(log_MV, counted.targets)
     # Filling, unlike clamping, leaves the gradient of a merely unlikely piece alone and lets a NaN be seen.
     nll_M = -log_M.masked_fill(log_M == -torch.inf, IMPOSSIBLE)
     loss_M = (1 - smoothing) * nll_M - smoothing * _possible_mean(log_MV) if smoothing else nll_M
@@ -105,11 +105,11 @@ def chunked_cross_entropy(
     Positions whose target is ignored cost nothing. `chunk` counts positions; None takes as many as fill 32 MB.
     Differentiable once; all parameters are taken to be finite.
     """
-    hidden, weight = _as_linear_would(hidden), _as_linear_would(weight)
-    _check(hidden, "hidden states", smoothing)
-    _check_output(hidden, weight, bias)
-    counted = _counted(targets, ignore, len(hidden), len(weight))
-    size = _chunk_size(chunk, len(weight), _wide(hidden.dtype))
+    hidden, weight = as_linear_would(hidden), as_linear_would(weight)
+    check(hidden, "hidden states", smoothing)
+    check_output(hidden, weight, bias)
+    counted = counted_targets(targets, ignore, len(hidden), len(weight))
+    size = chunk_size(chunk, len(weight), wide(hidden.dtype))
     # Inside an autograd function gradients are always off, so whether anybody wants them is asked out here.
     learning = torch.is_grad_enabled()
     total, nll = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
@@ -118,7 +118,7 @@ def chunked_cross_entropy(
     return Loss(total, counted.number, nll)
 
 
-class _Counted(NamedTuple):
+class Counted(NamedTuple):
     """The positions whose target counts, and those targets."""
 
     rows: Int[Tensor, " M"]
@@ -128,8 +128,8 @@ class _Counted(NamedTuple):
     def number(self) -> Int[Tensor, ""]:
         return torch.tensor(len(self.rows), device=self.rows.device)
 
-    def chunks(self, size: int) -> Iterator["_Counted"]:
-        return map(_Counted, torch.split(self.rows, size), torch.split(self.targets, size))
+    def chunks(self, size: int) -> Iterator["Counted"]:
+        return map(Counted, torch.split(self.rows, size), torch.split(self.targets, size))
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
@@ -141,23 +141,23 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         hidden: Float[Tensor, "N D"],
         weight: Float[Tensor, "V D"],
         bias: Float[Tensor, " V"] | None,
-        counted: _Counted,
+        counted: Counted,
         smoothing: float,
         size: int,
         learning: bool,
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        gradients = _Gradients.zeros(hidden, weight, bias, [learning and need for need in ctx.needs_input_grad])
+        gradients = Gradients.zeros(hidden, weight, bias, [learning and need for need in ctx.needs_input_grad])
         # Used again by every chunk: so much fresh memory would cost more, page by page, than the softmax.
-        buffer_PV = hidden.new_empty(min(size, len(counted.rows)), len(weight), dtype=_wide(hidden.dtype))
+        buffer_PV = hidden.new_empty(min(size, len(counted.rows)), len(weight), dtype=wide(hidden.dtype))
         mean = _Mean.of(weight, bias) if smoothing else None
         losses, nlls = [], []
         for rows_P, targets_P in counted.chunks(size):
             hidden_PD = hidden[rows_P]
-            logits_PV = _linear(hidden_PD, weight, bias, out=buffer_PV[: len(rows_P)])
-            target_P = _picked(logits_PV, targets_P)
+            logits_PV = linear_into(hidden_PD, weight, bias, out=buffer_PV[: len(rows_P)])
+            target_P = picked(logits_PV, targets_P)
             # In place: the softmax reads a row before it writes it.
             torch.softmax(logits_PV, 1, out=logits_PV)
-            nll_P = _nll(_picked(logits_PV, targets_P), target_P, hidden_PD, weight, bias)
+            nll_P = _nll(picked(logits_PV, targets_P), target_P, hidden_PD, weight, bias)
             nlls.append(nll_P)
             losses.append(nll_P if mean is None else nll_P + smoothing * (target_P - mean.logit(hidden_PD)))
             if gradients.wanted:
@@ -183,7 +183,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         return *scaled, None, None, None, None
 
 
-class _Gradients(NamedTuple):
+class Gradients(NamedTuple):
     """Of the total, with respect to whichever inputs ask for one; filled chunk by chunk."""
 
     hidden: Float[Tensor, "N D"] | None
@@ -191,12 +191,12 @@ class _Gradients(NamedTuple):
     bias: Float[Tensor, " V"] | None
 
     @classmethod
-    def zeros(cls, hidden: Tensor, weight: Tensor, bias: Tensor | None, wanted: list[bool]) -> "_Gradients":
+    def zeros(cls, hidden: Tensor, weight: Tensor, bias: Tensor | None, wanted: list[bool]) -> "Gradients":
         """Zeros where wanted; those that sum over positions are wide, lest a sum of many chunks lose digits."""
         return cls(
             torch.zeros_like(hidden) if wanted[0] else None,
-            torch.zeros_like(weight, dtype=_wide(weight.dtype)) if wanted[1] else None,
-            torch.zeros_like(bias, dtype=_wide(bias.dtype)) if bias is not None and wanted[2] else None,
+            torch.zeros_like(weight, dtype=wide(weight.dtype)) if wanted[1] else None,
+            torch.zeros_like(bias, dtype=wide(bias.dtype)) if bias is not None and wanted[2] else None,
         )
 
     @property
@@ -238,15 +238,15 @@ class _Mean(NamedTuple):
 
     @classmethod
     def of(cls, weight: Float[Tensor, "V D"], bias: Float[Tensor, " V"] | None) -> "_Mean":
-        wide = _wide(weight.dtype)
-        return cls(weight.mean(0, dtype=wide), 0.0 if bias is None else bias.mean(dtype=wide))
+        exact = wide(weight.dtype)
+        return cls(weight.mean(0, dtype=exact), 0.0 if bias is None else bias.mean(dtype=exact))
 
     def logit(self, hidden: Float[Tensor, "P D"]) -> Float[Tensor, " P"]:
         """mean_v z_v."""
         return hidden.to(self.weight.dtype) @ self.weight + self.bias
 
 
-def _linear(
+def linear_into(
     hidden: Float[Tensor, "P D"],
     weight: Float[Tensor, "V D"],
     bias: Float[Tensor, " V"] | None,
@@ -272,7 +272,7 @@ def _nll(
     lost = (probability < torch.finfo(probability.dtype).tiny).nonzero().squeeze(1)
     if len(lost):
         logits = hidden.new_empty(len(lost), len(weight), dtype=logit.dtype)
-        nll_P[lost] = _linear(hidden[lost], weight, bias, out=logits).logsumexp(1) - logit[lost]
+        nll_P[lost] = linear_into(hidden[lost], weight, bias, out=logits).logsumexp(1) - logit[lost]
     return nll_P
 
 
@@ -290,11 +290,11 @@ def _possible_mean(log_probabilities: Float[Tensor, "M V"]) -> Float[Tensor, " M
     return log_probabilities.masked_fill(impossible_MV, 0).sum(1) / (~impossible_MV).sum(1).clamp(min=1)
 
 
-def _picked(values: Float[Tensor, "P V"], targets: Int[Tensor, " P"]) -> Float[Tensor, " P"]:
+def picked(values: Float[Tensor, "P V"], targets: Int[Tensor, " P"]) -> Float[Tensor, " P"]:
     return values.gather(1, targets.unsqueeze(1)).squeeze(1)
 
 
-def _counted(targets: Tensor, ignore: int, positions: int, pieces: int) -> _Counted:
+def counted_targets(targets: Tensor, ignore: int, positions: int, pieces: int) -> Counted:
     """The targets that count, each known to name a piece."""
     if targets.is_floating_point() or targets.dtype == torch.bool:
         raise ModelError(f"Targets of type {targets.dtype} cannot name pieces; give whole numbers (torch.int64).")
@@ -308,10 +308,10 @@ def _counted(targets: Tensor, ignore: int, positions: int, pieces: int) -> _Coun
             f"Target {int(outside_M[0])} names none of the {pieces} pieces, which count from 0 to {pieces - 1}; "
             f"mark targets that should not count with {ignore}."
         )
-    return _Counted(rows_M, targets_M)
+    return Counted(rows_M, targets_M)
 
 
-def _check(values: Tensor, name: str, smoothing: float) -> None:
+def check(values: Tensor, name: str, smoothing: float) -> None:
     if values.dim() != 2:
         raise ModelError(
             f"The {name} have shape {list(values.shape)}; flatten the positions into the first of two sizes."
@@ -320,7 +320,7 @@ def _check(values: Tensor, name: str, smoothing: float) -> None:
         raise ModelError(f"smoothing = {smoothing} is no share of the probability; give at least 0 and less than 1.")
 
 
-def _check_output(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+def check_output(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> None:
     if weight.shape[1:] != hidden.shape[1:]:
         raise ModelError(
             f"Hidden states of width {hidden.shape[1]} but an output weight of shape {list(weight.shape)}; "
@@ -332,7 +332,7 @@ def _check_output(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> None:
         raise ModelError(f"{len(weight)} pieces but a bias of shape {list(bias.shape)}; give one number per piece.")
 
 
-def _chunk_size(chunk: int | None, pieces: int, dtype: torch.dtype) -> int:
+def chunk_size(chunk: int | None, pieces: int, dtype: torch.dtype) -> int:
     """How many positions a chunk has: as asked, or as many as fill CHUNK_BYTES."""
     if chunk is None:
         return max(CHUNK_POSITIONS, CHUNK_BYTES // max(1, pieces * dtype.itemsize))
@@ -341,7 +341,7 @@ def _chunk_size(chunk: int | None, pieces: int, dtype: torch.dtype) -> int:
     return chunk
 
 
-def _as_linear_would(tensor: Tensor) -> Tensor:
+def as_linear_would(tensor: Tensor) -> Tensor:
     """What `F.linear` turns this into under autocast, which does not reach into an autograd function."""
     device = tensor.device.type
     if torch.is_autocast_enabled(device) and tensor.dtype != torch.float64:
@@ -349,6 +349,6 @@ def _as_linear_would(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def _wide(dtype: torch.dtype) -> torch.dtype:
+def wide(dtype: torch.dtype) -> torch.dtype:
     """The precision to sum in: float32 or better."""
     return torch.promote_types(dtype, torch.float32)

@@ -178,10 +178,13 @@ def sources(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Int[Te
     return pieces.to(device), real.to(device)
 
 
-def loss(model: Any, given: Batch, smoothing: float) -> Loss:
-    """The loss of a model on a batch, summed over its targets."""
-    decoded = model(given.source, given.before, given.real)
-    return model.output.loss(decoded, given.wanted, smoothing)
+def loss(model: Any, given: Batch, smoothing: float, agreement: float = 0.0) -> Loss:
+    """The loss of a model on a batch, summed over its targets; of two readings, where they are to agree in training."""
+    if not agreement or not model.training:
+        decoded = model(given.source, given.before, given.real)
+        return model.output.loss(decoded, given.wanted, smoothing)
+    source, before, real = (torch.cat([one, one]) for one in (given.source, given.before, given.real))
+    return model.output.agreeing(model(source, before, real), given.wanted, agreement, smoothing)
 
 
 def _file(field: str) -> str:

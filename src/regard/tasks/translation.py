@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
-from pydantic import PositiveInt
+from pydantic import NonNegativeFloat, PositiveInt
 from torch import Tensor, nn
 
 from regard.config import Part, Rate, Settings
@@ -17,7 +17,7 @@ from regard.metrics import metric
 from regard.models.build import build, read
 from regard.nn import Loss
 from regard.tasks import explained, sides, vectors
-from regard.tasks.recipe import Recipe
+from regard.tasks.recipe import LossSettings, Recipe
 from regard.tasks.sides import Batch, Cutting, Sides
 from regard.tasks.task import Row, Task
 from regard.tasks.translating import PredictSettings, Translating, Translation
@@ -38,12 +38,20 @@ class CuttingSettings(Settings):
     ways: PositiveInt = 8
 
 
+class TranslationLoss(LossSettings):
+    """With `agreement` a batch is read twice, other numbers dropped, and the two predictions are to agree: 5 as a rule
+    (R-Drop, Liang et al. 2021). An update takes twice as long."""
+
+    agreement: NonNegativeFloat = 0.0
+
+
 class TranslationRecipe(Recipe):
     """Data have the fields `source` and `target`; a joint tokenizer serves both unless there are two."""
 
     tokenizer: TokenizerSettings = TokenizerSettings()
     target_tokenizer: TokenizerSettings | None = None
     cutting: CuttingSettings = CuttingSettings()
+    loss: TranslationLoss = TranslationLoss()
     metrics: tuple[Part, ...] = (Part(name="bleu"), Part(name="chrf"))
     predict: PredictSettings = PredictSettings()
 
@@ -69,6 +77,7 @@ class TranslationTask(Task):
         """Refuse what can be seen to be wrong before any text is read."""
         _check_joint(recipe)
         _check_merges(recipe)
+        _check_agreement(recipe)
         for part in (*recipe.metrics, *recipe.validation.metrics):
             metric(part)
 
@@ -145,7 +154,7 @@ class TranslationTask(Task):
         return sides.batch(examples, device, self.sides.target.begin)
 
     def loss(self, model: nn.Module, batch: Batch, smoothing: float) -> Loss:
-        return sides.loss(model, batch, smoothing)
+        return sides.loss(model, batch, smoothing, self.recipe.loss.agreement)
 
     def predict(self, model: nn.Module, rows: Iterable[Row], recipe: TranslationRecipe) -> Iterator[Translation]:
         """A translation of each row, in order, as search and prediction are set in `recipe`."""
@@ -176,6 +185,15 @@ def _check_joint(recipe: TranslationRecipe) -> None:
         raise ConfigError(
             f"model: {asked} needs one vocabulary for source and target, and target_tokenizer makes a second one; "
             "leave target_tokenizer out, or set tied = 'output' and copying = false."
+        )
+
+
+def _check_agreement(recipe: TranslationRecipe) -> None:
+    """Refuse to compare two readings of a model whose predictions are no softmax of its own pieces."""
+    if recipe.loss.agreement and getattr(read(recipe.model.name, recipe.model.options), "copying", False):
+        raise ConfigError(
+            f"loss.agreement = {recipe.loss.agreement} compares what is generated, and this model copies as well; set "
+            "model.copying = false, or leave it out."
         )
 
 
