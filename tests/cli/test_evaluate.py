@@ -128,7 +128,11 @@ def test_labels_the_model_never_saw_are_named(others: dict[str, Path], tmp_path:
     assert "1 of 2 lines have a label that training never had" in shown
     assert f"'ORG' ({file} line 2)" in shown
     told = json.loads(regard("evaluate", others["tagging"], file, "--json").stdout)
-    assert told["unseen"] == {"ORG": {"count": 1, "places": [f"{file} line 2"]}}
+    found = {"ORG": {"count": 1, "places": [f"{file} line 2"]}}
+    assert told["unseen"] == found
+    both = ("compare", others["tagging"], others["tagging"], file)
+    assert f"{others['tagging']}: 1 of 2 lines have a label" in regard(*both).stdout
+    assert json.loads(regard(*both, "--json").stdout.splitlines()[0])["unseen"] == [found, found]
 
 
 def test_where_nothing_is_written_no_file_is_promised(others: dict[str, Path], toy: Path, tmp_path: Path) -> None:

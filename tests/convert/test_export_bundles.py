@@ -115,6 +115,27 @@ def test_an_export_for_transformers_comes_back_to_its_task(task: str, changes: t
         assert again.recipe.head == ours.recipe.head
 
 
+def test_an_exported_reader_answers_what_ours_answers_by_transformers_own_tokenizer(tmp_path: Path) -> None:
+    changes = (*HEADS["answering"], "predict.no_answer=never", "predict.longest_answer=1", "model.embedding.segments=2")
+    ours = pipeline("answering", *changes)
+    with torch.no_grad():
+        # Which of the two texts a piece is in matters a great deal.
+        ours.model.encoder.embedding.segments.normal_(0.0, 3.0)
+    export(ours, "huggingface", tmp_path / "out")
+    cut = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+    theirs = transformers.AutoModelForQuestionAnswering.from_pretrained(tmp_path / "out").eval()
+    for entry in ours.golden:
+        row = entry["input"]
+        given = cut(row["question"], row["passage"], return_tensors="pt")
+        assert set(given["token_type_ids"][0].tolist()) == {0, 1}
+        with torch.no_grad():
+            found = theirs(**given)
+        scores = (found.start_logits + found.end_logits)[0]
+        inside = [place for place, text in enumerate(given.sequence_ids()) if text == 1]
+        (wanted,) = ours.predict([row])
+        assert float(scores[inside].max() - scores[0]) == pytest.approx(wanted.score, abs=1e-3)
+
+
 def test_quantizing_tells_the_difference_and_leaves_the_model_alone(tmp_path: Path) -> None:
     ours = pipeline("dialogue", *SMALL["dialogue"])
     before = {name: value.clone() for name, value in ours.model.state_dict().items()}

@@ -42,7 +42,7 @@ def write_huggingface(pipeline: Pipeline, folder: Path) -> tuple[Choice, nn.Modu
     longest = max(POSITIONS, getattr(recipe.predict, "longest", None) or 0)
     known = Known(target.padding, target.begin, target.end, longest, _labels(task))
     chosen = exporting.write(pipeline.model, known, folder)
-    _write_tokenizer(source, folder, longest, pipeline)
+    _write_tokenizer(source, folder, longest, pipeline, segments="type_vocab_size" in chosen.config)
     if target is not source:
         (folder / TARGET).mkdir()
         _write_tokenizer(target, folder / TARGET, longest, pipeline)
@@ -59,9 +59,11 @@ def _labels(task: Any) -> tuple[str, ...]:
     return task.tags if isinstance(task, TaggingTask) else ()
 
 
-def _write_tokenizer(tokenizer: Tokenizing, folder: Path, longest: int, pipeline: Pipeline) -> None:
+def _write_tokenizer(
+    tokenizer: Tokenizing, folder: Path, longest: int, pipeline: Pipeline, segments: bool = False
+) -> None:
     """The tokenizer, after it was seen to cut golden texts as ours does."""
-    tokenizing.write(tokenizer, folder, longest)
+    tokenizing.write(tokenizer, folder, longest, segments)
     made = tokenizing.library(tokenizer)
     for text in (text for entry in pipeline.golden for text in entry["input"].values()):
         ours, theirs = tokenizer.encode(text).ids, made.encode(text, add_special_tokens=False).ids

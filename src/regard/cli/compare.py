@@ -43,6 +43,7 @@ def compare(
       regard compare runs/x runs/y test.en test.de
     """
     from regard.api import Pipeline
+    from regard.api.unseen import unseen
     from regard.cli.held_out import corpora
     from regard.metrics import compare as compared
 
@@ -54,16 +55,24 @@ def compare(
             "where both answer the same data."
         )
     for name, corpus in corpora(first, data or []).items():
-        rows = [row.fields for row in corpus]
+        placed = list(corpus)
+        rows = [row.fields for row in placed]
+        # What one of them never saw may be known to the other.
+        strange = [(path, unseen(one.task, placed)) for path, one in ((folder, first), (other, second))]
         with waiting(f"Both on {name}"):
             judged = [one.speaking(corpus).judged(rows, first.recipe.metrics) for one in (first, second)]
         references = [first.references(row) for row in rows]
         if not as_json:
-            typer.echo("\n  ".join([f"{name}: {len(rows):,} lines", *corpus.counts.reasons()]))
+            odd = [f"{path}: {found}" for path, found in strange if found]
+            typer.echo("\n  ".join([f"{name}: {len(rows):,} lines", *corpus.counts.reasons(), *odd]))
         for part in first.recipe.metrics:
             found = compared(judged[0].outputs(part), judged[1].outputs(part), references, part)
             if as_json:
-                facts = {"lines": len(rows), "left_out": corpus.counts.plain()["left_out"]}
+                facts = {
+                    "lines": len(rows),
+                    "left_out": corpus.counts.plain()["left_out"],
+                    "unseen": [one.plain() for _, one in strange],
+                }
                 printed({"data": name, "metric": str(part), **_plain(found), **facts})
             else:
                 typer.echo(f"  {found}\n  {sentence(found, str(folder), str(other))}")

@@ -31,11 +31,13 @@ DECODERS: dict[str, Any] = {
 }
 
 
-def write(tokenizer: Tokenizing, folder: Path, longest: int) -> None:
-    """Both files in a folder that is there."""
+def write(tokenizer: Tokenizing, folder: Path, longest: int, segments: bool = False) -> None:
+    """Both files in a folder that is there; a model with `segments` is told which of two texts a piece is in."""
     made = library(tokenizer)
     made.save(str(folder / "tokenizer.json"))
-    (folder / "tokenizer_config.json").write_text(json.dumps(_config(tokenizer, longest), indent=2) + "\n", "utf-8")
+    config = _config(tokenizer, longest)
+    config["model_input_names"] += ["token_type_ids"] if segments else []
+    (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n", "utf-8")
 
 
 def library(tokenizer: Tokenizing) -> tokenizers.Tokenizer:
