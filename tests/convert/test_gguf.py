@@ -88,9 +88,9 @@ def tensors(tied: bool = True) -> dict[str, Any]:
     return found if tied else found | {"output.weight": draw(ROWS, WIDTH)}
 
 
-def begun(path: Path, **numbers: int) -> Any:
+def begun(path: Path, kind: str = "llama", **numbers: int) -> Any:
     """A writer of gguf's own that has described a toy Llama."""
-    writer = theirs.GGUFWriter(path, "llama")
+    writer = theirs.GGUFWriter(path, kind)
     described = {
         "block_count": LAYERS,
         "context_length": 64,
@@ -101,9 +101,9 @@ def begun(path: Path, **numbers: int) -> Any:
         "rope.dimension_count": WIDTH // HEADS,
     }
     for name, number in (described | numbers).items():
-        writer.add_uint32(f"llama.{name}", number)
-    writer.add_float32("llama.attention.layer_norm_rms_epsilon", 1e-5)
-    writer.add_float32("llama.rope.freq_base", 5000.0)
+        writer.add_uint32(f"{kind}.{name}", number)
+    writer.add_float32(f"{kind}.attention.layer_norm_rms_epsilon", 1e-5)
+    writer.add_float32(f"{kind}.rope.freq_base", 5000.0)
     return writer
 
 
@@ -137,12 +137,13 @@ def toy(folder: Path, tied: bool = True, pre: str = "smollm", **numbers: int) ->
     return path
 
 
-def as_transformers(stored: dict[str, Any], **config: Any) -> Any:
-    """Transformers' Llama of these tensors, every name and order put right by hand."""
+def as_transformers(stored: dict[str, Any], kind: str = "Llama", **config: Any) -> Any:
+    """Transformers' model of these tensors, every name and order put right by hand."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     transformers = pytest.importorskip("transformers")
     tied = "output.weight" not in stored
-    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(tie_word_embeddings=tied, **config)).eval()
+    settings = getattr(transformers, f"{kind}Config")(tie_word_embeddings=tied, **config)
+    model = getattr(transformers, f"{kind}ForCausalLM")(settings).eval()
     named = {
         "model.embed_tokens.weight": stored["token_embd.weight"],
         "model.norm.weight": stored["output_norm.weight"],
@@ -150,11 +151,12 @@ def as_transformers(stored: dict[str, Any], **config: Any) -> Any:
     }
     for name, values in stored.items():
         if name.startswith("blk."):
-            _, layer, kind, last = name.split(".")
-            heads = {"attn_q": config["num_attention_heads"], "attn_k": config["num_key_value_heads"]}.get(kind)
+            _, layer, part, last = name.split(".")
+            heads = {"attn_q": config["num_attention_heads"], "attn_k": config["num_key_value_heads"]}.get(part)
+            heads = heads if kind == "Llama" else None
             # Back from llama.cpp's order: what weaving does, the other way about.
             rows = values if heads is None else np.concatenate([unwoven(head) for head in np.split(values, heads)])
-            named[f"model.layers.{layer}.{NAMES[kind]}.{last}"] = rows
+            named[f"model.layers.{layer}.{NAMES[part]}.{last}"] = rows
     model.load_state_dict({name: torch.from_numpy(np.ascontiguousarray(rows)) for name, rows in named.items()})
     return model
 
@@ -186,6 +188,40 @@ def test_a_file_gives_the_logits_of_transformers(tied: bool, tmp_path: Path) -> 
     assert (found.vocabulary.target, found.vocabulary.begin, found.vocabulary.end) == (ROWS, 1, 2)
     assert (found.architecture, found.length, found.settings.tied) == ("llama", 64, tied)
     assert found.template == "<|im_start|>{{ messages }}<|im_end|>"
+
+
+@torch.no_grad()
+def test_a_qwen2_gives_the_logits_of_transformers(tmp_path: Path) -> None:
+    """Its queries, keys and values have biases, and stand in the order they were trained in."""
+    path, random = tmp_path / "qwen2.gguf", np.random.default_rng(2)
+    writer = begun(path, "qwen2")
+    with_bytes(writer, "qwen2")
+    stored = tensors()
+    for layer in range(LAYERS):
+        for name in ("attn_q", "attn_k", "attn_v"):
+            rows = len(stored[f"blk.{layer}.{name}.weight"])
+            stored[f"blk.{layer}.{name}.bias"] = random.normal(0.0, 0.5, rows).astype(np.float32)
+    finished(writer, stored)
+    pieces = torch.randint(ROWS, (2, 17))
+    expected = as_transformers(stored, "Qwen2", **CONFIG)(input_ids=pieces).logits
+    # Fresh memory is rarely zero twice: whatever the file lacks must be.
+    for _ in range(3):
+        found = gguf.read(path)
+        assert (logits(found.model, pieces) - expected).abs().max() < 1e-5
+    assert (found.architecture, found.length) == ("qwen2", 64)
+
+
+@torch.no_grad()
+def test_angles_stretched_alike_are_those_of_transformers(tmp_path: Path) -> None:
+    writer = begun(tmp_path / "toy.gguf")
+    writer.add_string("llama.rope.scaling.type", "linear")
+    writer.add_float32("llama.rope.scaling.factor", 4.0)
+    with_bytes(writer)
+    finished(writer, tensors())
+    rope = {"rope_type": "linear", "rope_theta": 5000.0, "factor": 4.0}
+    pieces = torch.randint(ROWS, (2, 17))
+    expected = as_transformers(tensors(), **(CONFIG | {"rope_parameters": rope}))(input_ids=pieces).logits
+    assert (logits(gguf.read(tmp_path / "toy.gguf").model, pieces) - expected).abs().max() < 1e-5
 
 
 def logits(model: Any, pieces: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,5 @@
-"""A Llama-type model from a GGUF file: settings and tokenizer from its metadata, parameters in single precision."""
+"""A Llama-type model (Llama, Qwen2) from a GGUF file: settings and tokenizer from its metadata, parameters in single
+precision."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,14 +16,18 @@ from regard.convert.gguf.file import File, opened
 from regard.convert.gguf.metadata import entry, optional
 from regard.convert.huggingface import Architecture, Form, Left, Rule, parameters
 from regard.convert.huggingface.llama import LlamaConfig
-from regard.convert.huggingface.rules import rule
+from regard.convert.huggingface.rules import SAME, rule
 from regard.errors import DataError, ModelError, unknown
 from regard.files import shown
 from regard.models import LanguageSettings, TransformerLanguage, Vocabulary
 from regard.text import ForeignTokenizer
 
 EMBEDDING, OUTPUT, RATES = "token_embd.weight", "output.weight", "rope_freqs.weight"
-ARCHITECTURES = ("llama",)
+ARCHITECTURES = ("llama", "qwen2")
+# Those whose queries and keys llama.cpp stores in an order of its own.
+WOVEN = ("llama",)
+# What only a model with biases at some of its projections lacks.
+ABSENT = "blk.*.attn_output.bias"
 # What fills a new parameter with random numbers.
 DRAWS = (Tensor.normal_, Tensor.uniform_, nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_)
 
@@ -48,33 +53,35 @@ def read(path: Path) -> Imported:
     if tokenizer.size > config.vocab_size:
         raise DataError(f"{shown(path)} has {tokenizer.size} tokens, but vectors for {config.vocab_size} only.")
     return Imported(
-        architecture=entry(file, "general.architecture", str),
+        architecture=_kind(file),
         settings=config.settings(),
         vocabulary=config.vocabulary(),
         model=_filled(file, config),
         tokenizer=tokenizer,
         template=optional(file, "tokenizer.chat_template", str),
-        length=optional(file, "llama.context_length", int),
+        length=optional(file, f"{_kind(file)}.context_length", int),
     )
 
 
 def configured(file: File) -> LlamaConfig:
     """The metadata of a Llama under the names of a config.json."""
     _refuse(file)
-    width, heads = entry(file, "llama.embedding_length", int), entry(file, "llama.attention.head_count", int)
-    rotated = optional(file, "llama.rope.dimension_count", int) or width // max(heads, 1)
+    kind = _kind(file)
+    width, heads = entry(file, f"{kind}.embedding_length", int), entry(file, f"{kind}.attention.head_count", int)
+    rotated = optional(file, f"{kind}.rope.dimension_count", int) or width // max(heads, 1)
     values: dict[str, Any] = {
         "vocab_size": file.tensors[EMBEDDING].shape[0],
         "hidden_size": width,
-        "intermediate_size": entry(file, "llama.feed_forward_length", int),
-        "num_hidden_layers": entry(file, "llama.block_count", int),
+        "intermediate_size": entry(file, f"{kind}.feed_forward_length", int),
+        "num_hidden_layers": entry(file, f"{kind}.block_count", int),
         "num_attention_heads": heads,
-        "num_key_value_heads": optional(file, "llama.attention.head_count_kv", int) or heads,
-        "head_dim": optional(file, "llama.attention.key_length", int),
-        "rms_norm_eps": entry(file, "llama.attention.layer_norm_rms_epsilon", float),
+        "num_key_value_heads": optional(file, f"{kind}.attention.head_count_kv", int) or heads,
+        "head_dim": optional(file, f"{kind}.attention.key_length", int),
+        "rms_norm_eps": entry(file, f"{kind}.attention.layer_norm_rms_epsilon", float),
         "rope_parameters": {
-            "rope_theta": optional(file, "llama.rope.freq_base", float) or 10000.0,
+            "rope_theta": optional(file, f"{kind}.rope.freq_base", float) or 10000.0,
             "partial_rotary_factor": rotated / max(width // max(heads, 1), 1),
+            **_scaled(file),
         },
         "bos_token_id": optional(file, "tokenizer.ggml.bos_token_id", int),
         "eos_token_id": entry(file, "tokenizer.ggml.eos_token_id", int),
@@ -85,10 +92,21 @@ def configured(file: File) -> LlamaConfig:
     return LlamaConfig.read(values, shown(file.path))
 
 
-def named(config: LlamaConfig) -> Architecture:
+def _kind(file: File) -> str:
+    return entry(file, "general.architecture", str)
+
+
+def _scaled(file: File) -> dict[str, Any]:
+    """How far all angles are stretched alike."""
+    if optional(file, f"{_kind(file)}.rope.scaling.type", str) != "linear":
+        return {}
+    return {"rope_type": "linear", "factor": entry(file, f"{_kind(file)}.rope.scaling.factor", float)}
+
+
+def named(config: LlamaConfig, kind: str = WOVEN[0]) -> Architecture:
     """The names of a GGUF file's tensors, and ours for them."""
     groups = config.num_key_value_heads or config.num_attention_heads
-    query, key = _unwoven(config.num_attention_heads), _unwoven(groups)
+    query, key = (_unwoven(heads) if kind in WOVEN else SAME for heads in (config.num_attention_heads, groups))
     rules: tuple[Rule, ...] = (
         rule(EMBEDDING, "embedding.vectors"),
         rule("blk.*.attn_norm.weight", "decoder.blocks.*.around_attention.norm.weight"),
@@ -105,23 +123,23 @@ def named(config: LlamaConfig) -> Architecture:
     )
     # Factors of the rates of rotation: where they are all one, nothing is stretched.
     left = (Left(RATES, lambda factors: bool((factors == 1).all())),)
-    return Architecture(LlamaConfig, TransformerLanguage, "", rules, left=left)
+    return Architecture(LlamaConfig, TransformerLanguage, "", rules, left=left, zero=None if kind in WOVEN else ABSENT)
 
 
 def _refuse(file: File) -> None:
     """A DataError for what is no Llama as we know it."""
-    name = entry(file, "general.architecture", str)
+    name = _kind(file)
     if name not in ARCHITECTURES:
         raise DataError(f"{shown(file.path)}: {unknown('general.architecture', name, ARCHITECTURES)}")
     if (parts := optional(file, "split.count", int) or 1) > 1:
         raise DataError(f"{shown(file.path)} is one of {parts} parts; join them with llama-gguf-split --merge.")
     if EMBEDDING not in file.tensors:
         raise DataError(f"{shown(file.path)} holds no {EMBEDDING}; name the file of a model, not of an adapter.")
-    if optional(file, "llama.expert_count", int):
+    if optional(file, f"{name}.expert_count", int):
         raise DataError(f"{shown(file.path)} is a mixture of experts, which Regard has no model for.")
-    if (scaling := optional(file, "llama.rope.scaling.type", str)) not in (None, "none"):
+    if (scaling := optional(file, f"{name}.rope.scaling.type", str)) not in (None, "none", "linear"):
         raise DataError(
-            f"{shown(file.path)}: llama.rope.scaling.type is {scaling!r}; Regard's angles are not stretched."
+            f"{shown(file.path)}: {name}.rope.scaling.type is {scaling!r}; Regard stretches all angles alike or none."
         )
 
 
@@ -149,18 +167,24 @@ def _swapped(rows: Tensor, heads: int, first: int, second: int) -> Tensor:
 
 def _filled(file: File, config: LlamaConfig) -> nn.Module:
     """The model with the file's parameters, one tensor at a time in memory."""
-    architecture = named(config)
+    architecture = named(config, _kind(file))
     build = partial(TransformerLanguage, config.settings(), config.vocabulary())
     # Shapes are compared on a model without memory: what the file claims may be larger than the machine.
     with _Unfilled(), torch.device("meta"):
         _check(file, architecture, dict(build().named_parameters(remove_duplicate=False)))
     with _Unfilled():
         model = build().eval()
+    # What the file has none of is a bias that may be missing.
+    empty = {id(parameter): parameter for parameter in model.parameters()}
     for name in file.tensors:
         if (found := architecture.rule(name)) is not None:
             parts = found.form.to_ours(torch.from_numpy(file.tensor(name)))
             for place, part in zip(found.into(name), parts, strict=True):
-                model.get_parameter(place).detach().copy_(part)
+                parameter = model.get_parameter(place)
+                parameter.detach().copy_(part)
+                empty.pop(id(parameter), None)
+    for parameter in empty.values():
+        parameter.detach().zero_()
     return model
 
 
