@@ -20,7 +20,7 @@ from tokenizers import Tokenizer
 from regard.convert import gguf
 from regard.convert.gguf.blocks import BLOCKS, dequantized
 from regard.convert.gguf.vocabulary import SPLITS
-from regard.errors import DataError, ModelError, RegardError
+from regard.errors import DataError, RegardError
 from regard.text import encode_chat, recognized
 from tests.text.corpus import LINES
 from tests.text.foreign_toys import byte_bpe
@@ -509,14 +509,31 @@ def test_a_model_that_cannot_be_is_refused(numbers: dict[str, int], sentence: st
     assert "\n" not in str(caught.value)
 
 
-def test_stretched_angles_are_refused(tmp_path: Path) -> None:
-    for factors in (np.ones(4, np.float32), np.full(4, 2, np.float32)):
+@torch.no_grad()
+def test_a_factor_for_each_plane_stretches_its_angles_as_llama_does(tmp_path: Path) -> None:
+    rope = {"rope_theta": 5000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    rope |= {"rope_type": "llama3", "original_max_position_embeddings": 128}
+    model = as_transformers(tensors(), **(CONFIG | {"rope_parameters": rope}))
+    plain = 5000.0 ** -(torch.arange(0, WIDTH // HEADS, 2) / (WIDTH // HEADS))
+    factors = (plain / model.model.rotary_emb.inv_freq).numpy()
+    assert len(set(factors.round(3))) > 2
+    pieces = torch.randint(ROWS, (2, 17))
+    for stored, expected in ((factors, model), (np.ones(4, np.float32), as_transformers(tensors(), **CONFIG))):
         writer = begun(tmp_path / "toy.gguf")
         with_bytes(writer)
-        finished(writer, tensors() | {"rope_freqs.weight": factors})
-        if factors[0] == 1:
-            gguf.read(tmp_path / "toy.gguf")
-    with pytest.raises(ModelError, match=r"toy\.gguf: 'rope_freqs\.weight' has no place"):
+        finished(writer, tensors() | {"rope_freqs.weight": stored})
+        found = gguf.read(tmp_path / "toy.gguf")
+        # A factor is a quotient of rates, rounded once more than they are.
+        assert (logits(found.model, pieces) - expected(input_ids=pieces).logits).abs().max() < 1e-4
+        assert ("stretch" in found.settings.position.options) == (stored is factors)
+
+
+@pytest.mark.parametrize("factors", [[2.0], [1.0, -1.0, 2.0, 2.0], [1.0, np.nan, 2.0, 2.0]])
+def test_factors_that_fit_no_plane_are_refused(factors: list[float], tmp_path: Path) -> None:
+    writer = begun(tmp_path / "toy.gguf")
+    with_bytes(writer)
+    finished(writer, tensors() | {"rope_freqs.weight": np.array(factors, np.float32)})
+    with pytest.raises(RegardError, match=r"holds what is no factor|1 factors for 4 planes"):
         gguf.read(tmp_path / "toy.gguf")
 
 

@@ -121,13 +121,15 @@ class Stretch(Settings):
     """Rotary rates made slower by `factor`, so that a model trained on texts of `length` reads longer ones.
 
     With `length`, only planes that turn less than `slow` times within it are, those that turn more than `fast` times
-    stay, and those between are mixed, as in Llama 3.1; without, all of them are   (Chen et al. 2023).
+    stay, and those between are mixed, as in Llama 3.1; without, all of them are   (Chen et al. 2023). `planes` gives
+    each plane a factor of its own besides.
     """
 
-    factor: PositiveFloat
+    factor: PositiveFloat = 1.0
     length: NonNegativeInt = 0
     slow: PositiveFloat = 1.0
     fast: PositiveFloat = 4.0
+    planes: tuple[PositiveFloat, ...] = ()
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -136,6 +138,8 @@ class Stretch(Settings):
         return self
 
     def __call__(self, rates: Float[Tensor, " F"]) -> Float[Tensor, " F"]:
+        if self.planes:
+            rates = rates / rates.new_tensor(self.planes)
         if not self.length:
             return rates / self.factor
         times_F = self.length * rates / (2 * math.pi)
@@ -176,6 +180,8 @@ class Rotary(Position):
             raise ConfigError(
                 f"Rotary positions turn planes, so the {self.turned} of {width} dimensions a head turns must be even."
             )
+        if stretch is not None and len(stretch.planes) not in (0, self.turned // 2):
+            raise ConfigError(f"stretch.planes has {len(stretch.planes)} factors for {self.turned // 2} planes.")
         self.rates, self.layout = Rates(self.turned, base, stretch), layout
 
     def rotate(self, vectors: Float[Tensor, "B H T E"], at: At) -> Float[Tensor, "B H T E"]:

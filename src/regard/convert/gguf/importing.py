@@ -1,6 +1,7 @@
 """A Llama-type model (Llama, Qwen2) from a GGUF file: settings and tokenizer from its metadata, parameters in single
 precision."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -54,7 +55,7 @@ def read(path: Path) -> Imported:
         raise DataError(f"{shown(path)} has {tokenizer.size} tokens, but vectors for {config.vocab_size} only.")
     return Imported(
         architecture=_kind(file),
-        settings=config.settings(),
+        settings=_settings(file, config),
         vocabulary=config.vocabulary(),
         model=_filled(file, config),
         tokenizer=tokenizer,
@@ -96,6 +97,20 @@ def _kind(file: File) -> str:
     return entry(file, "general.architecture", str)
 
 
+def _settings(file: File, config: LlamaConfig) -> LanguageSettings:
+    """The settings, with the factor of each plane that is turned, where a file has such."""
+    settings = config.settings()
+    factors = file.tensor(RATES).flatten().tolist() if RATES in file.tensors else []
+    if all(factor == 1 for factor in factors):
+        return settings
+    if not all(0 < factor < math.inf for factor in factors):
+        raise DataError(f"{shown(file.path)} is damaged: its {RATES} holds what is no factor.")
+    position = settings.position.options
+    stretch = {**position.get("stretch", {}), "planes": factors}
+    changed = {"name": settings.position.name, **position, "stretch": stretch}
+    return LanguageSettings.read({**settings.plain(), "position": changed})
+
+
 def _scaled(file: File) -> dict[str, Any]:
     """How far all angles are stretched alike."""
     if optional(file, f"{_kind(file)}.rope.scaling.type", str) != "linear":
@@ -121,8 +136,8 @@ def named(config: LlamaConfig, kind: str = WOVEN[0]) -> Architecture:
         rule("output_norm.weight", "decoder.norm.weight"),
         rule(OUTPUT, "output.readout.weight"),
     )
-    # Factors of the rates of rotation: where they are all one, nothing is stretched.
-    left = (Left(RATES, lambda factors: bool((factors == 1).all())),)
+    # Factors of the rates of rotation, which are no parameters here.
+    left = (Left(RATES),)
     return Architecture(LlamaConfig, TransformerLanguage, "", rules, left=left, zero=None if kind in WOVEN else ABSENT)
 
 
@@ -168,7 +183,7 @@ def _swapped(rows: Tensor, heads: int, first: int, second: int) -> Tensor:
 def _filled(file: File, config: LlamaConfig) -> nn.Module:
     """The model with the file's parameters, one tensor at a time in memory."""
     architecture = named(config, _kind(file))
-    build = partial(TransformerLanguage, config.settings(), config.vocabulary())
+    build = partial(TransformerLanguage, _settings(file, config), config.vocabulary())
     # Shapes are compared on a model without memory: what the file claims may be larger than the machine.
     with _Unfilled(), torch.device("meta"):
         _check(file, architecture, dict(build().named_parameters(remove_duplicate=False)))
@@ -203,8 +218,6 @@ class _Unfilled(TorchFunctionMode):
 def _check(file: File, architecture: Architecture, ours: Mapping[str, Tensor]) -> None:
     """A ModelError unless every tensor finds its place, and every place its tensor."""
     theirs = {name: torch.empty(stored.shape, device="meta") for name, stored in file.tensors.items()}
-    if RATES in theirs:
-        theirs[RATES] = torch.from_numpy(file.tensor(RATES))
     try:
         parameters(architecture, theirs, ours)
     except ModelError as error:

@@ -75,6 +75,8 @@ def one_sided(settings: LanguageSettings, name: str) -> Iterator[Fault]:
         yield f"attention.groups = {settings.attention.groups}", "each of gpt2's heads has its own keys"
     if name == "llama" and placed_inside(settings).attention.position.options.get("share", 1.0) != 1.0:
         yield "a share of each head turned", "llama turns all of it"
+    if name == "llama" and (placed_inside(settings).attention.position.options.get("stretch") or {}).get("planes"):
+        yield "a factor for each plane that is turned", "llama stretches its angles by a formula"
     if name == "llama" and placed_outside(settings).name != "none":
         yield f"position = {settings.position}", "llama adds no positions to its embeddings"
     if name == "llama" and settings.attention.score.name != "scaled_dot":
