@@ -86,14 +86,18 @@ def test_texts_cut_in_several_ways_are_the_same_texts_and_no_more_of_them(tmp_pa
         assert valid[0] == valid[1]
 
 
-def test_a_run_on_texts_cut_in_several_ways_goes_on_as_if_it_had_not_stopped(tmp_path: Path) -> None:
-    plan = recipe(tmp_path / "data", train={"updates": 8, "every": 4}, cutting=CUTTING)
-    train(plan, tmp_path / "whole")
-    for step in Training(read(plan), tmp_path / "parts").steps(stop=lambda: True):
+def goes_on_unchanged(plan: dict[str, Any], folder: Path) -> None:
+    """Stopped and resumed, a run ends with the parameters of one that was not."""
+    train(plan, folder / "whole")
+    for step in Training(read(plan), folder / "parts").steps(stop=lambda: True):
         assert step.last
-    train(plan, tmp_path / "parts", resume=True)
-    whole, parts = parameters(tmp_path / "whole"), parameters(tmp_path / "parts")
+    train(plan, folder / "parts", resume=True)
+    whole, parts = parameters(folder / "whole"), parameters(folder / "parts")
     assert all(torch.equal(whole[name], parts[name]) for name in whole)
+
+
+def test_a_run_on_texts_cut_in_several_ways_goes_on_as_if_it_had_not_stopped(tmp_path: Path) -> None:
+    goes_on_unchanged(recipe(tmp_path / "data", train={"updates": 8, "every": 4}, cutting=CUTTING), tmp_path)
     assert load(tmp_path / "whole").facts["examples"] == 600
 
 
@@ -131,13 +135,7 @@ def test_two_readings_that_are_to_agree_are_for_training_only(tmp_path: Path, mo
 
 
 def test_a_run_of_two_readings_goes_on_as_if_it_had_not_stopped(tmp_path: Path) -> None:
-    plan = recipe(tmp_path / "data", train={"updates": 6, "every": 3}, loss={"agreement": 5.0})
-    train(plan, tmp_path / "whole")
-    for step in Training(read(plan), tmp_path / "parts").steps(stop=lambda: True):
-        assert step.last
-    train(plan, tmp_path / "parts", resume=True)
-    whole, parts = parameters(tmp_path / "whole"), parameters(tmp_path / "parts")
-    assert all(torch.equal(whole[name], parts[name]) for name in whole)
+    goes_on_unchanged(recipe(tmp_path / "data", train={"updates": 6, "every": 3}, loss={"agreement": 5.0}), tmp_path)
 
 
 def test_what_is_copied_is_not_compared(tmp_path: Path) -> None:

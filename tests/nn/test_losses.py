@@ -196,7 +196,7 @@ def test_evaluation_computes_no_gradient() -> None:
 def test_a_second_derivative_is_refused_with_a_way_out() -> None:
     hidden_ND, weight_VD, bias_V, targets_N = output_layer()
     loss = chunked_cross_entropy(hidden_ND, weight_VD, bias_V, targets_N)
-    with pytest.raises(ModelError, match="no second derivative; use smoothed_cross_entropy"):
+    with pytest.raises(ModelError, match="no second derivative; use smoothed_cross_entropy on the logits"):
         torch.autograd.grad(loss.total, hidden_ND, create_graph=True)
 
 

@@ -23,6 +23,7 @@ from regard.nn.losses import (
     counted_targets,
     linear_into,
     picked,
+    scaled,
     wide,
 )
 
@@ -96,8 +97,4 @@ class _Agreeing(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *of_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        if torch.is_grad_enabled():
-            raise ModelError("agreeing_cross_entropy has no second derivative; leave out create_graph=True.")
-        of_total, _ = of_outputs
-        scaled = (None if gradient is None else gradient * of_total for gradient in ctx.saved_tensors)
-        return *scaled, None, None, None, None, None
+        return *scaled(ctx, *of_outputs), None, None, None, None, None

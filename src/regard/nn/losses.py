@@ -172,15 +172,18 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *of_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        # Gradients are on during a backward pass only if that pass is itself to be differentiated.
-        if torch.is_grad_enabled():
-            raise ModelError(
-                "chunked_cross_entropy has no second derivative; "
-                "use smoothed_cross_entropy on the logits, or leave out create_graph=True."
-            )
-        of_total, _ = of_outputs
-        scaled = (None if gradient is None else gradient * of_total for gradient in ctx.saved_tensors)
-        return *scaled, None, None, None, None
+        return *scaled(ctx, *of_outputs), None, None, None, None
+
+
+def scaled(ctx: Any, of_total: Float[Tensor, ""], of_nll: Tensor) -> list[Tensor | None]:
+    """The gradients that a sweep has left, for what its total is multiplied by."""
+    # Gradients are on during a backward pass only if that pass is itself to be differentiated.
+    if torch.is_grad_enabled():
+        raise ModelError(
+            "A loss in chunks has no second derivative; use smoothed_cross_entropy on the logits, or leave out "
+            "create_graph=True."
+        )
+    return [None if gradient is None else gradient * of_total for gradient in ctx.saved_tensors]
 
 
 class Gradients(NamedTuple):
