@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.distributions import Bernoulli, Categorical, kl_divergence
 
 from regard.api import Materials, Pipeline, Training, load, read, train
 from regard.api.preflight import preflight
@@ -20,7 +22,7 @@ from regard.attention import record
 from regard.errors import ConfigError, DataError, RequestError
 from regard.metrics import score
 from regard.tasks import VectorsSettings
-from regard.tasks.classification import ClassificationRecipe, ClassificationTask, Texts
+from regard.tasks.classification import ClassificationRecipe, ClassificationTask, SharpSettings, Texts
 from regard.tasks.classifying import CLOSE, Classified, Classifying, Seen
 from regard.tasks.labelling import Labels
 from tests.tasks.places import placed
@@ -256,6 +258,41 @@ def test_balanced_loss_is_torch_s_own_with_weights() -> None:
         model(made.pieces, made.real), made.wanted, torch.tensor(task.labels.weights), reduction="sum"
     )
     assert torch.allclose(task.loss(model, made, 0.0).total, expected)
+
+
+def agreeing(task: ClassificationTask, agreement: float) -> ClassificationTask:
+    return replace(task, recipe=task.recipe.model_copy(update={"loss": SharpSettings(agreement=agreement)}))
+
+
+@pytest.mark.parametrize("changes", [{}, {"head": {"weights": "balanced"}}, {"labels": {"several": True}}])
+def test_two_readings_are_to_agree_as_torch_says_how_far_they_differ(changes: dict[str, Any]) -> None:
+    several = "labels" in changes
+    made = rows(9, several)
+    task = learned(made, model={**ENCODERS["wide"], "embedding": {"width": 8, "dropout": 0.5}}, **changes)
+    given, model = batch(task, made), task.model()
+    torch.manual_seed(2)
+    found = agreeing(task, 3.0).loss(model.train(), given, 0.1)
+    torch.manual_seed(2)
+    first, second = model(given.pieces.repeat(2, 1), given.real.repeat(2, 1)).chunk(2)
+    kinds = [Bernoulli(logits=one) if several else Categorical(logits=one) for one in (first, second)]
+    apart = kl_divergence(kinds[0], kinds[1]).sum() + kl_divergence(kinds[1], kinds[0]).sum()
+    assert apart > 0.01
+    losses = [task._loss(model, one, given.wanted, 0.1) for one in (first, second)]
+    torch.testing.assert_close(found.total, (losses[0].total + losses[1].total) / 2 + 3 / 4 * apart)
+    torch.testing.assert_close(found.nll, (losses[0].nll + losses[1].nll) / 2)
+    assert found.count == len(made)
+
+
+def test_two_readings_are_for_training_only_and_one_where_nothing_is_dropped() -> None:
+    made = rows(9)
+    sure = {**ENCODERS["wide"], "dropout": 0.0, "embedding": {"width": 8, "dropout": 0.0}}
+    task = learned(made, model=sure, head={"dropout": 0.0})
+    given, model = batch(task, made), task.model()
+    for learning in (False, True):
+        model.train(learning)
+        found, alone = agreeing(task, 5.0).loss(model, given, 0.1), task.loss(model, given, 0.1)
+        torch.testing.assert_close((found.total, found.nll), (alone.total, alone.nll))
+        assert found.count == alone.count
 
 
 def test_balancing_several_labels_is_refused() -> None:

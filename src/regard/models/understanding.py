@@ -13,7 +13,7 @@ from regard.models.encoders import Encoder
 from regard.models.heads import Answers, Labels, MaskedPiece, Moves, PoolingSettings, Spans, Tags
 from regard.nn.characters import Characters, CharactersSettings
 from regard.nn.dropout import Dropout
-from regard.nn.losses import IGNORE, Loss, smoothed_cross_entropy
+from regard.nn.losses import IGNORE, Loss, smoothed_cross_entropy, wide
 
 
 class ClassifierSettings(Settings):
@@ -56,6 +56,15 @@ class Classifier(nn.Module):
         aims_BC = truth_BC * (1 - smoothing) + smoothing / 2
         total, nll = (F.binary_cross_entropy_with_logits(logits, aim, reduction="sum") for aim in (aims_BC, truth_BC))
         return Loss(total, torch.tensor(len(logits), device=logits.device), nll.detach())
+
+    def apart(self, first: Float[Tensor, "B C"], second: Float[Tensor, "B C"]) -> Float[Tensor, ""]:
+        """KL(p, q) + KL(q, p) of two readings, summed over texts.
+
+        It is the sum of (p - q)(log p - log q), where what a softmax divides by cancels; for sigmoids, of p against
+        1 - p, the two logarithms add up to the logits too.
+        """
+        first, second = (logits.to(wide(logits.dtype)) for logits in (first, second))
+        return ((self.probabilities(first) - self.probabilities(second)) * (first - second)).sum()
 
 
 class TaggerSettings(Settings):

@@ -28,7 +28,7 @@ from regard.tasks import explained
 from regard.tasks.classifying import Classified, Classifying, ClassifySettings
 from regard.tasks.labelling import Labels
 from regard.tasks.reading import Reading, ReadingRecipe
-from regard.tasks.recipe import LossSettings, Recipe
+from regard.tasks.recipe import AgreeingLoss, Recipe
 from regard.tasks.task import Row, Task
 
 
@@ -47,7 +47,7 @@ class HeadSettings(Settings):
     weights: Literal["none", "balanced"] = "none"
 
 
-class SharpSettings(LossSettings):
+class SharpSettings(AgreeingLoss):
     """Targets as they are, unless told otherwise."""
 
     smoothing: Rate = 0.0
@@ -187,10 +187,19 @@ class ClassificationTask(Task):
 
     def loss(self, model: Any, batch: Texts, smoothing: float) -> Loss:
         """Summed over texts; one whose label training does not have counts for nothing here."""
-        logits_BC = model(batch.pieces, batch.real)
+        agreement = self.recipe.loss.agreement
+        if not agreement or not model.training:
+            return self._loss(model, model(batch.pieces, batch.real), batch.wanted, smoothing)
+        logits_2BC = model(batch.pieces.repeat(2, 1), batch.real.repeat(2, 1))
+        first_BC, second_BC = logits_2BC.chunk(2)
+        first, second = (self._loss(model, logits, batch.wanted, smoothing) for logits in (first_BC, second_BC))
+        apart = model.apart(first_BC, second_BC)
+        return Loss((first.total + second.total + agreement / 2 * apart) / 2, first.count, (first.nll + second.nll) / 2)
+
+    def _loss(self, model: Any, logits: Float[Tensor, "B C"], wanted: Tensor, smoothing: float) -> Loss:
         if self.recipe.head.weights == "none":
-            return model.loss(logits_BC, batch.wanted, smoothing)
-        return self._balanced(model, logits_BC, batch.wanted, smoothing)
+            return model.loss(logits, wanted, smoothing)
+        return self._balanced(model, logits, wanted, smoothing)
 
     def _balanced(self, model: Any, logits: Float[Tensor, "B C"], wanted: Int[Tensor, " B"], smoothing: float) -> Loss:
         """The loss with each text weighed by its class."""

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, NonNegativeFloat, field_validator, model_validator
 
 from regard.config import Part, Rate, Settings
 from regard.data import BatchSettings, CorpusSettings, Policy
@@ -58,6 +58,13 @@ class LossSettings(Settings):
     """How far targets are smoothed towards all pieces alike."""
 
     smoothing: Rate = 0.1
+
+
+class AgreeingLoss(LossSettings):
+    """With `agreement` a batch is read twice, other numbers dropped, and the two predictions are to agree: 5 as a rule
+    for translation, 1 for classification (R-Drop, Liang et al. 2021). An update takes twice as long."""
+
+    agreement: NonNegativeFloat = 0.0
 
 
 class ValidationSettings(Settings):

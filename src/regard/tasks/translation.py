@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
-from pydantic import NonNegativeFloat, PositiveInt
+from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from regard.config import Part, Rate, Settings
@@ -17,7 +17,7 @@ from regard.metrics import metric
 from regard.models.build import build, read
 from regard.nn import Loss
 from regard.tasks import explained, sides, vectors
-from regard.tasks.recipe import LossSettings, Recipe
+from regard.tasks.recipe import AgreeingLoss, Recipe
 from regard.tasks.sides import Batch, Cutting, Sides
 from regard.tasks.task import Row, Task
 from regard.tasks.translating import PredictSettings, Translating, Translation
@@ -38,20 +38,13 @@ class CuttingSettings(Settings):
     ways: PositiveInt = 8
 
 
-class TranslationLoss(LossSettings):
-    """With `agreement` a batch is read twice, other numbers dropped, and the two predictions are to agree: 5 as a rule
-    (R-Drop, Liang et al. 2021). An update takes twice as long."""
-
-    agreement: NonNegativeFloat = 0.0
-
-
 class TranslationRecipe(Recipe):
     """Data have the fields `source` and `target`; a joint tokenizer serves both unless there are two."""
 
     tokenizer: TokenizerSettings = TokenizerSettings()
     target_tokenizer: TokenizerSettings | None = None
     cutting: CuttingSettings = CuttingSettings()
-    loss: TranslationLoss = TranslationLoss()
+    loss: AgreeingLoss = AgreeingLoss()
     metrics: tuple[Part, ...] = (Part(name="bleu"), Part(name="chrf"))
     predict: PredictSettings = PredictSettings()
 
