@@ -418,7 +418,7 @@ def test_a_head_is_left_where_vectors_are_asked_for(tmp_path: Path) -> None:
     assert (made.recipe.task, made.facts["left"]) == ("embedding", ["qa_outputs.bias", "qa_outputs.weight"])
 
 
-@pytest.mark.parametrize("kind", ["Llama", "Qwen2"])
+@pytest.mark.parametrize("kind", ["Llama", "Qwen2", "Qwen3"])
 def test_a_decoder_with_several_ends_stops_at_any_of_them(kind: str, tmp_path: Path) -> None:
     torch.manual_seed(5)
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}

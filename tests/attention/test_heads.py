@@ -62,7 +62,7 @@ def memory_of(attention: Attention) -> object:
 
 def by_hand(attention: MultiHeadAttention, query: Tensor, source: Tensor) -> Tensor:
     """Every head on its own, from slices of the projections."""
-    width, group = D // attention.heads, attention.heads // attention.groups
+    width, group = attention.mechanism.sizes.key, attention.heads // attention.groups
     contexts = []
     for head in range(attention.heads):
         mine, shared = (
@@ -74,6 +74,10 @@ def by_hand(attention: MultiHeadAttention, query: Tensor, source: Tensor) -> Ten
             attention.key(source)[..., shared],
             attention.value(source)[..., shared],
         )
+        q, k = (
+            one if norm is None else one / (one.square().mean(-1, keepdim=True) + norm.eps).sqrt() * norm.weight
+            for one, norm in ((q, attention.query_norm), (k, attention.key_norm))
+        )
         contexts.append((q @ k.mT / width**0.5).softmax(-1) @ v)
     return attention.output(torch.cat(contexts, -1))
 
@@ -83,6 +87,29 @@ def test_heads_are_attentions_side_by_side(heads: int, groups: int | None) -> No
     attention = MultiHeadAttention(HeadsSettings.of(heads=heads, groups=groups), D, memory=6).double()
     query, source = states(Q), states(K, 6)
     torch.testing.assert_close(attention(query, attention.remember(source)), by_hand(attention, query, source))
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [{"each": 3}, {"each": 16, "heads": 3, "groups": 1}, {"normed": True, "epsilon": 0.1}, {"normed": True, "each": 5}],
+)
+def test_heads_of_any_width_and_normed_ones_are_attentions_side_by_side(chosen: dict[str, object]) -> None:
+    attention = MultiHeadAttention(HeadsSettings.of(**{"heads": 4, "groups": 2} | chosen), D, memory=6).double()
+    query, source = states(Q), states(K, 6)
+    with torch.no_grad():
+        for norm in (attention.query_norm, attention.key_norm):
+            assert (norm is not None) == bool(chosen.get("normed"))
+            if norm is not None:
+                norm.weight.uniform_(0.5, 2.0)
+    found = attention(query, attention.remember(source))
+    assert found.shape == query.shape
+    torch.testing.assert_close(found, by_hand(attention, query, source))
+
+
+def test_what_is_normed_does_not_grow_with_its_queries() -> None:
+    attention = MultiHeadAttention(HeadsSettings.of(heads=4, normed=True, bias=False, epsilon=1e-12), D).double()
+    query, memory = states(Q), attention.remember(states(K))
+    torch.testing.assert_close(attention(query, memory), attention(1000 * query, memory))
 
 
 def test_sharing_groups_makes_the_projections_of_keys_and_values_small() -> None:
@@ -113,6 +140,8 @@ def test_biases_can_be_left_out() -> None:
     [
         ({"heads": 3}, ["3 heads", "width of 8", "divisor"]),
         ({"heads": 0}, ["0 heads"]),
+        ({"heads": 0, "each": 4}, ["0 heads"]),
+        ({"heads": 2, "each": 0}, ["each = 0", "1 or more"]),
         ({"heads": 4, "groups": 3}, ["4 heads", "3 groups", "divisor"]),
         ({"heads": 4, "groups": 0}, ["0 groups"]),
         ({"heads": "many"}, ["heads = 'many'", "integer"]),

@@ -207,6 +207,9 @@ def transformers() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "post and a final norm", {"final_norm": True}
     yield "grouped queries", {"attention": {"heads": 4, "groups": 2}}
     yield "multi-query", {"attention": {"heads": 4, "groups": 1}}
+    yield "wide heads", {"attention": {"heads": 3, "each": 6}}
+    yield "normed heads", {"attention": {"heads": 4, "groups": 2, "normed": True}, "position": "rotary"}
+    yield "normed heads, joint", {"attention": {"heads": 4, "each": 6, "normed": True}, "cross": "joint"}
     yield "one decoder layer", {"decoder_layers": 1}
     yield "gated", {"feedforward": {"hidden": 24, "gated": True, "activation": "silu"}}
     yield "copying", {"copying": True}
@@ -290,6 +293,7 @@ def transformer_languages() -> Iterator[tuple[str, dict[str, Any]]]:
         yield f"position {position}", {"position": position}
     yield "GPT-2", GPT2
     yield "Llama", LLAMA
+    yield "Qwen3", {**LLAMA, "attention": {"heads": 4, "groups": 2, "each": 6, "bias": False, "normed": True}}
     yield "multi-query", {"attention": {"heads": 4, "groups": 1}}
     yield "window", {"attention": {"heads": 4, "scope": SMALL_SCOPES["window"]}}
     yield "deepnorm", {"place": "deepnorm"}

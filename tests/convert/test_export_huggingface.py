@@ -55,6 +55,7 @@ LLAMA = {
     "place": "pre",
     "position": {"name": "rotary", "base": 500.0},
 }
+QWEN3 = {"heads": 4, "groups": 2, "bias": False, "normed": True, "epsilon": 1e-4}
 LANGUAGES: dict[str, tuple[dict[str, Any], str]] = {
     "gpt2 of sinusoids": ({**SMALL, "place": "pre"}, "GPT2LMHeadModel"),
     "gpt2": ({**SMALL, "place": "pre", "position": LEARNED, "embedding": {"scale": False}}, "GPT2LMHeadModel"),
@@ -62,6 +63,12 @@ LANGUAGES: dict[str, tuple[dict[str, Any], str]] = {
     "llama in halves": (
         {**LLAMA, "position": {"name": "rotary", "layout": "halves"}, "embedding": {"scale": False}, "tied": False},
         "LlamaForCausalLM",
+    ),
+    "llama of wider heads": ({**LLAMA, "attention": {"heads": 4, "each": 6, "bias": False}}, "LlamaForCausalLM"),
+    "qwen3": ({**LLAMA, "attention": QWEN3}, "Qwen3ForCausalLM"),
+    "qwen3 in halves, of its own width": (
+        {**LLAMA, "position": {"name": "rotary", "layout": "halves"}, "attention": {**QWEN3, "each": 6, "bias": True}},
+        "Qwen3ForCausalLM",
     ),
     "llama, linear": ({**LLAMA, "position": {"name": "rotary", "stretch": {"factor": 3.0}}}, "LlamaForCausalLM"),
     "llama, stretched": (

@@ -33,6 +33,8 @@ NAMES = {
     "attn_norm": "input_layernorm",
     "attn_q": "self_attn.q_proj",
     "attn_k": "self_attn.k_proj",
+    "attn_q_norm": "self_attn.q_norm",
+    "attn_k_norm": "self_attn.k_norm",
     "attn_v": "self_attn.v_proj",
     "attn_output": "self_attn.o_proj",
     "ffn_norm": "post_attention_layernorm",
@@ -209,6 +211,29 @@ def test_a_qwen2_gives_the_logits_of_transformers(tmp_path: Path) -> None:
         found = gguf.read(path)
         assert (logits(found.model, pieces) - expected).abs().max() < 1e-5
     assert (found.architecture, found.length) == ("qwen2", 64)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("each", [WIDTH // HEADS, WIDTH // HEADS + 2])
+def test_a_qwen3_gives_the_logits_of_transformers(each: int, tmp_path: Path) -> None:
+    """Its queries and keys are normed, and its heads have a width of their own."""
+    path, random = tmp_path / "qwen3.gguf", np.random.default_rng(3)
+    numbers = {"attention.key_length": each, "attention.value_length": each, "rope.dimension_count": each}
+    writer = begun(path, "qwen3", **numbers)
+    with_bytes(writer, "qwen2")
+    stored, sides = tensors(), {"attn_q": HEADS, "attn_k": GROUPS, "attn_v": GROUPS}
+    for layer in range(LAYERS):
+        for name, heads in sides.items():
+            stored[f"blk.{layer}.{name}.weight"] = random.normal(0.0, 0.3, (heads * each, WIDTH)).astype(np.float32)
+        stored[f"blk.{layer}.attn_output.weight"] = random.normal(0.0, 0.3, (WIDTH, HEADS * each)).astype(np.float32)
+        for name in ("attn_q_norm", "attn_k_norm"):
+            stored[f"blk.{layer}.{name}.weight"] = random.normal(1.0, 0.3, each).astype(np.float32)
+    finished(writer, stored)
+    pieces = torch.randint(ROWS, (2, 17))
+    expected = as_transformers(stored, "Qwen3", **CONFIG, head_dim=each)(input_ids=pieces).logits
+    found = gguf.read(path)
+    assert (logits(found.model, pieces) - expected).abs().max() < 1e-5
+    assert (found.architecture, found.settings.attention.normed) == ("qwen3", True)
 
 
 @torch.no_grad()

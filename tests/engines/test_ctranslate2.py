@@ -242,6 +242,10 @@ BOTH = {**SMALL, "attention": {"heads": 4, "position": "rotary"}}
         ({**BOTH, "position": "learned", "attention": {"heads": 4, "position": "relative"}}, "either.*engine torch\\."),
         ({**SMALL, "position": "relative", "attention": {"heads": 4, "score": "dot"}}, "score = dot and relative"),
         ({**SMALL, "position": {"name": "rotary", "stretch": {"factor": 2.0}}}, "stretched rotary.*torch or onnx"),
+        (
+            {**SMALL, "norm": {"name": "rms", "epsilon": 0.1}, "attention": {"heads": 4, "normed": True}},
+            "one epsilon for all.*torch or onnx",
+        ),
         ({**SMALL, "position": "alibi"}, "position = alibi.*Use the engine torch\\."),
     ],
 )
@@ -251,6 +255,12 @@ def test_models_it_would_run_otherwise_are_refused_and_an_engine_that_can_is_nam
     for name in ("transformer", "transformer_language"):
         with pytest.raises(ConfigError, match=said):
             running(made(name, settings))
+
+
+def test_heads_that_are_normed_are_refused_where_a_decoder_reads_a_source() -> None:
+    normed = {**SMALL, "norm": "rms", "place": "pre", "attention": {"heads": 4, "normed": True}}
+    with pytest.raises(ConfigError, match=r"attention\.normed = True.*torch or onnx"):
+        running(made("transformer", normed))
 
 
 def test_beams_are_not_streamed(models: dict[str, tuple[Any, Any]]) -> None:

@@ -19,7 +19,12 @@ GENERATING: dict[str, tuple[str, dict[str, Any]]] = {
     "pre": ("transformer", SEQUENCES["pre"]),
     "llama-like": ("transformer", SEQUENCES["llama-like"]),
     "deepnorm": ("transformer", {**SMALL, "place": "deepnorm", "embedding": {"width": 8}, "tied": "output"}),
+    "normed heads": (
+        "transformer",
+        {**SEQUENCES["llama-like"], "attention": {"heads": 4, "groups": 2, "each": 6, "normed": True}},
+    ),
     "language": ("transformer_language", LANGUAGES["llama-like"]),
+    "qwen3-like": ("transformer_language", LANGUAGES["qwen3-like"]),
     "recurrent language": ("recurrent_language", {"width": 16, "layers": 2}),
     "copying": ("recurrent", RECURRENT["additive"]),
     "fed": ("recurrent", RECURRENT["fed"]),

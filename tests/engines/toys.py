@@ -31,12 +31,17 @@ SEQUENCES: dict[str, dict[str, Any]] = {
         "place": "pre",
         "position": "rotary",
     },
+    "narrow heads": {**SMALL, "attention": {"heads": 4, "groups": 2, "each": 3}, "norm": "rms", "place": "pre"},
     "relative": {**SMALL, "place": "pre", "position": {"name": "relative", "reach": 3}},
     "narrow": {**SMALL, "embedding": {"width": 8}, "tied": "output", "attention": {"heads": 4, "score": "dot"}},
 }
 LANGUAGES: dict[str, dict[str, Any]] = {
     "gpt2-like": {**SMALL, "place": "pre"},
     "llama-like": {**SEQUENCES["llama-like"]},
+    "qwen3-like": {
+        **SEQUENCES["llama-like"],
+        "attention": {"heads": 4, "groups": 2, "each": 6, "bias": False, "normed": True},
+    },
 }
 RECURRENT: dict[str, dict[str, Any]] = {
     "additive": {"encoder": {"width": 16}, "decoder": {"width": 16}, "copying": True, "tied": "all"},

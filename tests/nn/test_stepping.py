@@ -113,6 +113,21 @@ def test_an_ordinary_decoder_steps_as_its_modules_do(by: type, name: str, real: 
     assert same_watched(model, SOURCE, real)
 
 
+@pytest.mark.parametrize("heads", [{"normed": True}, {"each": 4}, {"normed": True, "each": 10, "groups": 2}])
+@pytest.mark.parametrize("real", [REAL, None], ids=["padded", "whole"])
+def test_normed_heads_and_those_of_another_width_are_stepped_by_torch(
+    by: type, heads: dict[str, Any], real: Tensor | None
+) -> None:
+    chosen = {"attention": {"heads": 4, **heads}, "place": "pre", "norm": "rms"}
+    turned = language({**chosen, "position": "rotary"})
+    for model in (translator(chosen), turned):
+        for name, parameter in model.named_parameters():
+            if "_norm" in name:
+                torch.nn.init.uniform_(parameter, 0.5, 2.0)
+        assert type(plan(model.decoder)) is Ordinary
+        assert same_watched(model, SOURCE, real)
+
+
 @pytest.mark.parametrize("name", OTHER)
 def test_what_is_out_of_the_ordinary_is_left_to_its_modules(by: type, name: str) -> None:
     model = translator(OTHER[name])

@@ -127,9 +127,12 @@ LANGUAGES = {
     ),
     "llama": make("LlamaForCausalLM", **LLAMA, rope_parameters=ROPE),
     "llama-biased": make("LlamaForCausalLM", **LLAMA, attention_bias=True, mlp_bias=True, tie_word_embeddings=True),
+    "llama-wide": make("LlamaForCausalLM", **LLAMA, head_dim=6, rope_parameters=ROPE),
     "llama-linear": make("LlamaForCausalLM", **LLAMA, rope_parameters=LINEAR),
     "llama-stretched": make("LlamaForCausalLM", **LLAMA, rope_parameters=STRETCHED),
     "qwen2": make("Qwen2ForCausalLM", **LLAMA, bos_token_id=0, eos_token_id=2, rope_parameters=ROPE),
+    "qwen3": make("Qwen3ForCausalLM", **LLAMA, head_dim=6, bos_token_id=0, eos_token_id=2, rope_parameters=ROPE),
+    "qwen3-biased": make("Qwen3ForCausalLM", **LLAMA, head_dim=4, attention_bias=True, bos_token_id=0, eos_token_id=2),
 }
 TOYS = ENCODERS | SEQUENCES | LANGUAGES
 

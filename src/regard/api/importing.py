@@ -33,6 +33,7 @@ KINDS = {
     "gpt2": ("transformer_language", DECODER),
     "llama": ("transformer_language", DECODER),
     "qwen2": ("transformer_language", DECODER),
+    "qwen3": ("transformer_language", DECODER),
     "marian": ("transformer", SEQUENCE),
     "bart": ("transformer", SEQUENCE),
     "mbart": ("transformer", SEQUENCE),

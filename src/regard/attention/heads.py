@@ -23,10 +23,18 @@ class AttentionSettings(MechanismSettings):
 
 
 class HeadsSettings(AttentionSettings):
-    """Attention in several heads; `groups` of keys and values are shared by heads / groups of them each."""
+    """Attention in several heads; `groups` of keys and values are shared by heads / groups of them each.
+
+    A head has width / heads numbers unless `each` says how many. `normed` divides every query and key of a head by its
+    root mean square, with a learned gain, before positions turn them: products cannot grow without bound
+    (Dehghani et al. 2023, 2.1; Qwen3).
+    """
 
     heads: int = 8
     groups: int | None = None
+    each: int | None = None
+    normed: bool = False
+    epsilon: float = 1e-6
     bias: bool = True
     initial: str = "xavier_uniform"
     gain: float = 1.0
@@ -96,13 +104,15 @@ class MultiHeadAttention(nn.Module):
     def __init__(self, settings: HeadsSettings, width: int, memory: int | None = None, explicit: bool = False) -> None:
         super().__init__()
         sizes = _sizes(settings, width)
-        shared = sizes.groups * sizes.key
+        whole, shared = sizes.heads * sizes.key, sizes.groups * sizes.key
         self.heads, self.groups = sizes.heads, sizes.groups
-        self.query = linear(width, width, settings.bias, settings.initial)
+        self.query = linear(width, whole, settings.bias, settings.initial)
         self.key = linear(memory or width, shared, settings.bias, settings.initial)
         # DeepNorm's gain is for what passes through, not for what decides where to look.
         self.value = linear(memory or width, shared, settings.bias, settings.initial, settings.gain)
-        self.output = linear(width, width, settings.bias, settings.initial, settings.gain)
+        self.output = linear(whole, width, settings.bias, settings.initial, settings.gain)
+        self.query_norm = nn.RMSNorm(sizes.key, settings.epsilon) if settings.normed else None
+        self.key_norm = nn.RMSNorm(sizes.key, settings.epsilon) if settings.normed else None
         self.answer = make("output", OUTPUTS, settings.output, sizes, width, width)
         self.mechanism = Mechanism(settings, sizes, explicit or self.answer.explicit)
 
@@ -118,10 +128,9 @@ class MultiHeadAttention(nn.Module):
             raise ModelError(
                 f"The source has width {source.shape[-1]}, this attention was built for {self.key.in_features}."
             )
-        keys = _into_heads(self.key(source), self.groups)
-        return self.mechanism.remember(
-            keys, _into_heads(self.value(source if values is None else values), self.groups), real, at
-        )
+        keys_BGKE = _into_heads(self.key(source), self.groups, self.key_norm)
+        values_BGKE = _into_heads(self.value(source if values is None else values), self.groups)
+        return self.mechanism.remember(keys_BGKE, values_BGKE, real, at)
 
     def forward(
         self, query: Float[Tensor, "R Q D"], memory: Memory, mask: Mask = FREE, at: At | None = None
@@ -136,7 +145,8 @@ class MultiHeadAttention(nn.Module):
             raise ModelError(
                 f"Queries have width {query.shape[-1]}, this attention was built for {self.query.in_features}."
             )
-        attended = self.mechanism(_into_heads(self.query(query), self.heads), memory, mask, at, history)
+        asked_RHQE = _into_heads(self.query(query), self.heads, self.query_norm)
+        attended = self.mechanism(asked_RHQE, memory, mask, at, history)
         return self._answered(attended, query, memory), attended.history
 
     def _answered(self, attended: Attended, query: Tensor, memory: Memory) -> Float[Tensor, "R Q D"]:
@@ -152,7 +162,8 @@ class MultiHeadAttention(nn.Module):
                 f"Output {type(self.answer).__name__} reads the values and scores of one memory and cannot take two "
                 "memories for one; choose another."
             )
-        attended = self.mechanism.joint(_into_heads(self.query(query), self.heads), shared, own, mask, at)
+        asked_RHQE = _into_heads(self.query(query), self.heads, self.query_norm)
+        attended = self.mechanism.joint(asked_RHQE, shared, own, mask, at)
         return self._answered(attended, query, shared)
 
 
@@ -213,14 +224,20 @@ class Hops(nn.Module):
 
 
 def _sizes(settings: HeadsSettings, width: int) -> Sizes:
-    if settings.heads < 1 or width % settings.heads:
-        raise ConfigError(f"{settings.heads} heads do not divide a width of {width}; choose a divisor of {width}.")
-    each = width // settings.heads
+    if settings.heads < 1 or (settings.each is None and width % settings.heads):
+        raise ConfigError(
+            f"{settings.heads} heads do not divide a width of {width}; choose a divisor of {width}, or set `each`."
+        )
+    each = width // settings.heads if settings.each is None else settings.each
+    if each < 1:
+        raise ConfigError(f"each = {each} numbers are no head; give 1 or more.")
     groups = settings.heads if settings.groups is None else settings.groups
     if groups < 1 or settings.heads % groups:
         raise ConfigError(f"{settings.heads} heads do not divide into {groups} groups; choose a divisor.")
     return Sizes(each, each, each, settings.heads, groups)
 
 
-def _into_heads(vectors: Float[Tensor, "B T D"], heads: int) -> Float[Tensor, "B H T E"]:
-    return vectors.unflatten(-1, (heads, -1)).transpose(1, 2)
+def _into_heads(vectors: Float[Tensor, "B T D"], heads: int, norm: nn.Module | None = None) -> Float[Tensor, "B H T E"]:
+    """Normed where they lie side by side, so that a step rounds as the whole does."""
+    apart_BTHE = vectors.unflatten(-1, (heads, -1))
+    return (apart_BTHE if norm is None else norm(apart_BTHE)).transpose(1, 2)

@@ -39,7 +39,7 @@ def huggingface(
         ),
     ] = "",
 ) -> None:
-    """BERT, DistilBERT, RoBERTa; GPT-2, Llama, Qwen2; Marian, BART, mBART, Pegasus.
+    """BERT, DistilBERT, RoBERTa; GPT-2, Llama, Qwen2, Qwen3; Marian, BART, mBART, Pegasus.
 
     An encoder becomes a bundle that gives vectors; with the head it has for that,
     one that classifies, fills in hidden pieces, tags entities or answers

@@ -318,12 +318,12 @@ def _alike(blocks: list[Block]) -> bool:
 
 
 def _whole_heads(module: MultiHeadAttention) -> bool:
-    """Whether its heads make up the model's width: none was pruned away."""
+    """Whether its heads make up the model's width, none pruned away, and nothing norms them."""
     width = module.query.in_features
     shared = width // module.heads * module.groups
     projections = (module.query, module.key, module.value, module.output)
     sizes = [tuple(each.weight.shape) for each in projections]
-    return sizes == [(width, width), (shared, width), (shared, width), (width, width)]
+    return module.query_norm is None and sizes == [(width, width), (shared, width), (shared, width), (width, width)]
 
 
 def _shape(block: Block) -> tuple[Any, ...]:

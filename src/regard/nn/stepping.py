@@ -52,11 +52,15 @@ class Heads(NamedTuple):
     groups: int
     scale: float
     turn: Turn | None
+    query_norm: Layer | None = None
+    key_norm: Layer | None = None
 
     def own(self, x: Float[Tensor, "R D"], memory: Memory | None, at: range) -> tuple[Float[Tensor, "R D"], Memory]:
         """What each row finds among its own pieces so far, and these with the new one."""
         rows, query, keys = len(x), self.query(x), self.key(x)
         query_RH1E, keys_RG1E = query.view(rows, self.heads, 1, -1), keys.view(rows, self.groups, 1, -1)
+        if self.query_norm is not None and self.key_norm is not None:
+            query_RH1E, keys_RG1E = self.query_norm(query_RH1E), self.key_norm(keys_RG1E)
         if self.turn is not None:
             both = self.turn(torch.cat([query_RH1E, keys_RG1E], 1), at)
             query_RH1E, keys_RG1E = both[:, : self.heads], both[:, self.heads :]
@@ -70,7 +74,8 @@ class Heads(NamedTuple):
     ) -> Float[Tensor, "R D"]:
         """What each row finds in its source; the beams of a source are rows of one query."""
         rows, batch = len(x), len(source.keys)
-        query_BHNE = self.query(x).view(batch, rows // batch, self.heads, -1).transpose(1, 2)
+        query_BNHE = self.query(x).view(batch, rows // batch, self.heads, -1)
+        query_BHNE = (query_BNHE if self.query_norm is None else self.query_norm(query_BNHE)).transpose(1, 2)
         found_BHNE = flash(query_BHNE, source.keys, source.values, 0.0, False, attn_mask=bias, scale=self.scale)[0]
         return self.output(found_BHNE.transpose(1, 2).reshape(rows, -1))
 
@@ -202,8 +207,8 @@ def _heads(module: MultiHeadAttention, *positions: type[Position]) -> Heads | No
         return None
     assert isinstance(score, Product)
     assert isinstance(normalizer, Softmax)
-    scale = score.scale * normalizer.fixed
-    return Heads(query, key, value, output, module.heads, module.groups, scale, _turn(mechanism.position))
+    scale, norms = score.scale * normalizer.fixed, (module.query_norm, module.key_norm)
+    return Heads(query, key, value, output, module.heads, module.groups, scale, _turn(mechanism.position), *norms)
 
 
 def _usual(mechanism: Mechanism, positions: tuple[type[Position], ...]) -> bool:

@@ -27,7 +27,7 @@ def check(settings: StackSettings) -> None:
 
 
 def _stack(settings: StackSettings) -> Iterator[tuple[str, str]]:
-    yield from _attention("attention", settings.attention)
+    yield from _attention("attention", settings.attention, settings.norm)
     if settings.position.name not in POSITIONS or settings.attention.position.name not in (
         *POSITIONS[:1],
         *POSITIONS[4:],
@@ -72,28 +72,33 @@ def _decoder(settings: StackSettings) -> Iterator[tuple[str, str]]:
         return
     if settings.embedding.segments:
         yield f"embedding.segments = {settings.embedding.segments}", "its encoder-decoders have no segments"
+    if settings.attention.normed:
+        # Built as its specs have it, its decoders wrote other pieces than ours (CTranslate2 4.8).
+        yield "attention.normed = True", "it norms heads otherwise where a decoder reads a source"
     if settings.cross != "last":
         yield f"cross = {settings.cross}", "its decoder reads the last encoder layer"
     if settings.copying:
         yield "copying", "it writes from its vocabulary only"
     if settings.cross_attention is not None:
-        yield from _attention("cross_attention", settings.cross_attention)
-        if (settings.cross_attention.heads, settings.cross_attention.groups) != (
-            settings.attention.heads,
-            settings.attention.groups,
-        ):
-            yield "another number of heads in cross_attention", "it has one number of heads"
+        yield from _attention("cross_attention", settings.cross_attention, settings.norm)
+        here, there = (
+            (one.heads, one.groups, one.each, one.normed) for one in (settings.attention, settings.cross_attention)
+        )
+        if here != there:
+            yield "other heads in cross_attention", "it has one number and one kind of heads"
         if settings.cross_attention.position.name != "none":
             yield f"cross_attention.position = {settings.cross_attention.position}", "it has no positions there"
 
 
-def _attention(name: str, settings: HeadsSettings) -> Iterator[tuple[str, str]]:
+def _attention(name: str, settings: HeadsSettings, norm: Part) -> Iterator[tuple[str, str]]:
     for what, known, why in PLAIN:
         part: Part = getattr(settings, what)
         if part.name not in known or part.options:
             yield f"{name}.{what} = {part}", why
     if settings.position.name == "relative" and (settings.groups or settings.heads) != settings.heads:
         yield f"{name}.groups = {settings.groups}", "with relative positions each head has its own keys"
+    if settings.normed and settings.epsilon != epsilon(norm):
+        yield f"{name}.epsilon = {settings.epsilon} and norm = {norm}", "it has one epsilon for all norms"
 
 
 def epsilon(norm: Part) -> float:

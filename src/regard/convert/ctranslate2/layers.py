@@ -47,6 +47,9 @@ def fill_attention(spec: Any, attention: MultiHeadAttention, norm: nn.Module, cr
     fill_linear(spec.linear[first + 1], attention.output)
     if attention.mechanism.settings.score.name == "dot":
         spec.queries_scale = np.float32(1.0)
+    if attention.query_norm is not None:
+        fill_norm(spec.q_norm, attention.query_norm)
+        fill_norm(spec.k_norm, attention.key_norm)
     position: Any = attention.mechanism.position
     if hasattr(spec, "relative_position_keys"):
         spec.relative_position_keys = array(position.keys[0])

@@ -143,12 +143,14 @@ def _options(settings: StackSettings, decoder: bool) -> dict[str, Any]:
         "rms_norm": settings.norm.name == "rms",
         "relative_position": position.name == "relative",
         "num_heads_kv": settings.attention.groups,
+        "head_dim": settings.attention.each,
+        "qk_norm": settings.attention.normed,
     }
     return options | (_rotary(position, settings) if position.name == "rotary" else {})
 
 
 def _rotary(position: Part, settings: StackSettings) -> dict[str, Any]:
-    each = settings.width // settings.attention.heads
+    each = settings.attention.each or settings.width // settings.attention.heads
     return {
         "rotary_dim": int(each * position.options.get("share", 1.0)),
         "rotary_interleave": position.options.get("layout", "pairs") == "pairs",

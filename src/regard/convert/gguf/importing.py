@@ -1,5 +1,5 @@
-"""A Llama-type model (Llama, Qwen2) from a GGUF file: settings and tokenizer from its metadata, parameters in single
-precision."""
+"""A Llama-type model (Llama, Qwen2, Qwen3) from a GGUF file: settings and tokenizer from its metadata, parameters in
+single precision."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ from regard.convert.gguf import vocabulary as tokenizers
 from regard.convert.gguf.file import File, opened
 from regard.convert.gguf.metadata import entry, optional
 from regard.convert.huggingface import Architecture, Form, Left, Rule, parameters
-from regard.convert.huggingface.llama import LlamaConfig
+from regard.convert.huggingface.llama import LlamaConfig, Qwen3Config
 from regard.convert.huggingface.rules import SAME, rule
 from regard.errors import DataError, ModelError, unknown
 from regard.files import shown
@@ -24,7 +24,7 @@ from regard.models import LanguageSettings, TransformerLanguage, Vocabulary
 from regard.text import ForeignTokenizer
 
 EMBEDDING, OUTPUT, RATES = "token_embd.weight", "output.weight", "rope_freqs.weight"
-ARCHITECTURES = ("llama", "qwen2")
+ARCHITECTURES: dict[str, type[LlamaConfig]] = {"llama": LlamaConfig, "qwen2": LlamaConfig, "qwen3": Qwen3Config}
 # Those whose queries and keys llama.cpp stores in an order of its own.
 WOVEN = ("llama",)
 # What only a model with biases at some of its projections lacks.
@@ -69,7 +69,8 @@ def configured(file: File) -> LlamaConfig:
     _refuse(file)
     kind = _kind(file)
     width, heads = entry(file, f"{kind}.embedding_length", int), entry(file, f"{kind}.attention.head_count", int)
-    rotated = optional(file, f"{kind}.rope.dimension_count", int) or width // max(heads, 1)
+    each = optional(file, f"{kind}.attention.key_length", int) or width // max(heads, 1)
+    rotated = optional(file, f"{kind}.rope.dimension_count", int) or each
     values: dict[str, Any] = {
         "vocab_size": file.tensors[EMBEDDING].shape[0],
         "hidden_size": width,
@@ -77,11 +78,11 @@ def configured(file: File) -> LlamaConfig:
         "num_hidden_layers": entry(file, f"{kind}.block_count", int),
         "num_attention_heads": heads,
         "num_key_value_heads": optional(file, f"{kind}.attention.head_count_kv", int) or heads,
-        "head_dim": optional(file, f"{kind}.attention.key_length", int),
+        "head_dim": each,
         "rms_norm_eps": entry(file, f"{kind}.attention.layer_norm_rms_epsilon", float),
         "rope_parameters": {
             "rope_theta": optional(file, f"{kind}.rope.freq_base", float) or 10000.0,
-            "partial_rotary_factor": rotated / max(width // max(heads, 1), 1),
+            "partial_rotary_factor": rotated / max(each, 1),
             **_scaled(file),
         },
         "bos_token_id": optional(file, "tokenizer.ggml.bos_token_id", int),
@@ -90,7 +91,7 @@ def configured(file: File) -> LlamaConfig:
         "attention_bias": "blk.0.attn_q.bias" in file.tensors,
     }
     _refuse_claims(file, values)
-    return LlamaConfig.read(values, shown(file.path))
+    return ARCHITECTURES[kind].read(values, shown(file.path))
 
 
 def _kind(file: File) -> str:
@@ -127,6 +128,8 @@ def named(config: LlamaConfig, kind: str = WOVEN[0]) -> Architecture:
         rule("blk.*.attn_norm.weight", "decoder.blocks.*.around_attention.norm.weight"),
         rule("blk.*.attn_q.*", "decoder.blocks.*.attention.query.*", form=query),
         rule("blk.*.attn_k.*", "decoder.blocks.*.attention.key.*", form=key),
+        rule("blk.*.attn_q_norm.*", "decoder.blocks.*.attention.query_norm.*"),
+        rule("blk.*.attn_k_norm.*", "decoder.blocks.*.attention.key_norm.*"),
         rule("blk.*.attn_v.*", "decoder.blocks.*.attention.value.*"),
         rule("blk.*.attn_output.*", "decoder.blocks.*.attention.output.*"),
         rule("blk.*.ffn_norm.weight", "decoder.blocks.*.around_feedforward.norm.weight"),

@@ -43,6 +43,7 @@ CLASSES = {
     "blenderbot": "BlenderbotForConditionalGeneration",
     "gpt2": "GPT2LMHeadModel",
     "llama": "LlamaForCausalLM",
+    "qwen3": "Qwen3ForCausalLM",
 }
 READERS: dict[type[nn.Module], str] = {
     MaskedLanguage: "BertForMaskedLM",
@@ -159,8 +160,8 @@ def _pieces(known: Known) -> dict[str, Any]:
 
 def _language(settings: LanguageSettings, vocabulary: Vocabulary, known: Known) -> Choice:
     inside = placed_inside(settings).attention.position
-    name = "llama" if inside.name == "rotary" else "gpt2"
-    for setting, why in (*common(settings, gated=name == "llama"), *one_sided(settings, name)):
+    name = ("qwen3" if settings.attention.normed else "llama") if inside.name == "rotary" else "gpt2"
+    for setting, why in (*common(settings, gated=name != "gpt2"), *one_sided(settings, name)):
         raise _refused(setting, why)
     scaled = settings.width**0.5 if settings.embedding.scale else 1.0
     shared = {
@@ -170,7 +171,7 @@ def _language(settings: LanguageSettings, vocabulary: Vocabulary, known: Known) 
         "pad_token_id": known.padding,
         "tie_word_embeddings": settings.tied and scaled == 1.0,
     }
-    if name == "llama":
+    if name != "gpt2":
         turned = inside.options.get("layout", "pairs") == "pairs"
         config = {**_llama(settings, inside.options, known), **shared}
         return Choice(name, CLASSES[name], _named(name, CLASSES[name], config), turned=turned, factor=scaled)
@@ -205,6 +206,7 @@ def _llama(settings: LanguageSettings, rotary: dict[str, Any], known: Known) -> 
         "num_hidden_layers": settings.layers,
         "num_attention_heads": settings.attention.heads,
         "num_key_value_heads": settings.attention.groups or settings.attention.heads,
+        "head_dim": settings.attention.each or settings.width // settings.attention.heads,
         "hidden_act": THEIRS[settings.feedforward.activation],
         "max_position_embeddings": known.positions,
         "rms_norm_eps": epsilon(settings),

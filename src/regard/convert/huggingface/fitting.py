@@ -45,7 +45,15 @@ def common(settings: StackSettings, gated: bool = False) -> Iterator[Fault]:
         yield f"position = {settings.position}", "its sinusoids have base 10000"
 
 
+def _plain_heads(settings: StackSettings) -> Iterator[Fault]:
+    attention = settings.attention
+    if attention.normed or attention.each not in (None, settings.width // attention.heads):
+        told = f"attention.normed = {attention.normed} and attention.each = {attention.each}"
+        yield told, "its heads share the width of the model, and nothing norms them"
+
+
 def two_sided(settings: TransformerSettings) -> Iterator[Fault]:
+    yield from _plain_heads(settings)
     if settings.attention.score.name != "scaled_dot" or settings.cross_attention is not None:
         yield "another score or cross_attention", "all its attentions are alike and scaled"
     if settings.attention.groups not in (None, settings.attention.heads):
@@ -64,7 +72,13 @@ def two_sided(settings: TransformerSettings) -> Iterator[Fault]:
 
 
 def one_sided(settings: LanguageSettings, name: str) -> Iterator[Fault]:
-    norm = "rms" if name == "llama" else "layer"
+    if name == "gpt2":
+        yield from _plain_heads(settings)
+    if name == "qwen3" and settings.attention.epsilon != epsilon(settings):
+        yield f"attention.epsilon = {settings.attention.epsilon}", "qwen3 has one epsilon for all norms"
+    if name == "qwen3" and settings.feedforward.bias:
+        yield "feedforward.bias = True", "qwen3 has none there"
+    norm = "layer" if name == "gpt2" else "rms"
     if settings.place != "pre" or settings.norm.name != norm:
         yield f"place = {settings.place} and norm = {settings.norm}", f"{name} has {norm} norms, before"
     if settings.embedding.norm or settings.embedding.segments or settings.output_bias:
@@ -73,17 +87,24 @@ def one_sided(settings: LanguageSettings, name: str) -> Iterator[Fault]:
         yield f"position = {settings.position}", "gpt2 has a table of positions, llama rotary ones"
     if name == "gpt2" and settings.attention.groups not in (None, settings.attention.heads):
         yield f"attention.groups = {settings.attention.groups}", "each of gpt2's heads has its own keys"
-    if name == "llama" and placed_inside(settings).attention.position.options.get("share", 1.0) != 1.0:
-        yield "a share of each head turned", "llama turns all of it"
-    if name == "llama" and (placed_inside(settings).attention.position.options.get("stretch") or {}).get("planes"):
-        yield "a factor for each plane that is turned", "llama stretches its angles by a formula"
-    if name == "llama" and placed_outside(settings).name != "none":
-        yield f"position = {settings.position}", "llama adds no positions to its embeddings"
-    if name == "llama" and settings.attention.score.name != "scaled_dot":
-        yield f"attention.score = {settings.attention.score}", "llama scales its products"
+    if name != "gpt2":
+        yield from _rotary(settings, name)
+
+
+def _rotary(settings: LanguageSettings, name: str) -> Iterator[Fault]:
+    turned = placed_inside(settings).attention.position.options
+    if turned.get("share", 1.0) != 1.0:
+        yield "a share of each head turned", f"{name} turns all of it"
+    if (turned.get("stretch") or {}).get("planes"):
+        yield "a factor for each plane that is turned", f"{name} stretches its angles by a formula"
+    if placed_outside(settings).name != "none":
+        yield f"position = {settings.position}", f"{name} adds no positions to its embeddings"
+    if settings.attention.score.name != "scaled_dot":
+        yield f"attention.score = {settings.attention.score}", f"{name} scales its products"
 
 
 def bert(settings: StackSettings, model: nn.Module) -> Iterator[Fault]:
+    yield from _plain_heads(settings)
     if settings.place != "post" or settings.norm.name != "layer" or not settings.embedding.norm:
         told = f"place = {settings.place}, norm = {settings.norm} and embedding.norm = {settings.embedding.norm}"
         yield told, "BERT has layer norms, after each part and after its embeddings"

@@ -13,7 +13,7 @@ from regard.convert.huggingface.architecture import Architecture, Config
 from regard.convert.huggingface.bert import BERT
 from regard.convert.huggingface.distilbert import DISTILBERT
 from regard.convert.huggingface.gpt2 import GPT2
-from regard.convert.huggingface.llama import LLAMA, QWEN2
+from regard.convert.huggingface.llama import LLAMA, QWEN2, QWEN3
 from regard.convert.huggingface.roberta import ROBERTA, XLM_ROBERTA
 from regard.convert.huggingface.rules import stars
 from regard.convert.huggingface.sequence import BART, BLENDERBOT, MARIAN, MBART, PEGASUS
@@ -33,6 +33,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     "gpt2": GPT2,
     "llama": LLAMA,
     "qwen2": QWEN2,
+    "qwen3": QWEN3,
 }
 
 

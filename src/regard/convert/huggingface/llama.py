@@ -1,8 +1,8 @@
 """Llama: a decoder by itself, with rotary positions, grouped queries, RMS norms and a gate   (Touvron et al. 2023).
 
-Qwen2 is one, but for a few biases."""
+Qwen2 is one, but for a few biases; Qwen3 one whose queries and keys are normed."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import PositiveFloat, PositiveInt, model_validator
 
@@ -81,19 +81,13 @@ class LlamaConfig(LanguageConfig):
     rope_theta: PositiveFloat = 10000.0
     rope_scaling: Rope | None = None
 
-    @model_validator(mode="after")
-    def _heads_fill_the_width(self) -> Self:
-        if self.head_dim is not None and self.head_dim * self.num_attention_heads != self.hidden_size:
-            raise ValueError(
-                f"head_dim = {self.head_dim} in {self.num_attention_heads} heads is not hidden_size = "
-                f"{self.hidden_size}, as Regard's heads have it"
-            )
-        return self
+    normed: ClassVar = False
 
     def settings(self) -> LanguageSettings:
         rope = self.rope_parameters or self.rope_scaling or Rope()
         turns, stretch = rope.rope_theta or self.rope_theta, rope.stretch()
         position = {"name": "rotary", "layout": "halves", "base": turns}
+        whole = self.head_dim is None or self.head_dim * self.num_attention_heads == self.hidden_size
         return LanguageSettings.read(
             {
                 "width": self.hidden_size,
@@ -101,6 +95,8 @@ class LlamaConfig(LanguageConfig):
                 "attention": {
                     "heads": self.num_attention_heads,
                     "groups": self.num_key_value_heads,
+                    "each": None if whole else self.head_dim,
+                    **({"normed": True, "epsilon": self.rms_norm_eps} if self.normed else {}),
                     "bias": self.attention_bias,
                     "dropout": self.attention_dropout,
                 },
@@ -156,4 +152,32 @@ class Qwen2Config(LlamaConfig):
 # Ours has a bias at the output as well.
 QWEN2 = Architecture(
     Qwen2Config, TransformerLanguage, "model.", RULES, left=LEFT, zero="model.layers.*.self_attn.o_proj.bias"
+)
+
+
+class Qwen3Config(LlamaConfig):
+    """A Llama whose queries and keys are normed, in heads of a width of their own   (Yang et al. 2025)."""
+
+    vocab_size: PositiveInt = 151936
+    intermediate_size: PositiveInt = 22016
+    num_key_value_heads: PositiveInt | None = 32
+    head_dim: PositiveInt | None = 128
+    bos_token_id: Piece = None
+    eos_token_id: Ends = None
+    mlp_bias: Never = False
+    use_sliding_window: Never = False
+
+    normed: ClassVar = True
+
+
+QWEN3 = Architecture(
+    Qwen3Config,
+    TransformerLanguage,
+    "model.",
+    (
+        *RULES,
+        rule("model.layers.*.self_attn.q_norm.weight", "decoder.blocks.*.attention.query_norm.weight"),
+        rule("model.layers.*.self_attn.k_norm.weight", "decoder.blocks.*.attention.key_norm.weight"),
+    ),
+    left=LEFT,
 )

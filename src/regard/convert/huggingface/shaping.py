@@ -14,7 +14,7 @@ from regard.nn.parameters import named
 # Which side of a parameter is the width that all layers share: its rows or its columns.
 ROWS = re.compile(r"(\.output|\.outer)\.(weight|bias)$|norm\.(weight|bias)$")
 COLUMNS = re.compile(r"(\.query|\.key|\.value|\.inner|\.gate)\.weight$|(^|\.)vectors$|readout\.weight$")
-TURNED = re.compile(r"\.(query|key)\.(weight|bias)$")
+TURNED = re.compile(r"\.(query|key)(_norm)?\.(weight|bias)$")
 
 
 def shaped(model: nn.Module, choice: Choice) -> dict[str, Tensor]:
@@ -29,8 +29,7 @@ def shaped(model: nn.Module, choice: Choice) -> dict[str, Tensor]:
     if choice.halves:
         found = {name: _in_halves(name, tensor) for name, tensor in found.items()}
     if choice.turned:
-        heads = choice.config["hidden_size"] // choice.config["num_attention_heads"]
-        found = {name: _turned(name, tensor, heads) for name, tensor in found.items()}
+        found = {name: _turned(name, tensor, choice.config["head_dim"]) for name, tensor in found.items()}
     return found
 
 

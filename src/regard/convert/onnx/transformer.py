@@ -66,11 +66,12 @@ class Heads(nn.Module):
         self.heads, self.groups = attention.heads, attention.groups
         self.scale = mechanism.sizes.key**-0.5 if mechanism.settings.score.name == "scaled_dot" else 1.0
         self.position, self.width = mechanism.position, mechanism.sizes.key
+        self.query_norm, self.key_norm = map(_written_out, (attention.query_norm, attention.key_norm))
 
     def remember(
         self, x: Float[Tensor, "B K D"], at: Int[Tensor, "B K"]
     ) -> tuple[Float[Tensor, "B G K E"], Float[Tensor, "B G K E"]]:
-        keys_BGKE = self.position.rotate(self._split(self.key(x), self.groups), at)
+        keys_BGKE = self.position.rotate(self.key_norm(self._split(self.key(x), self.groups)), at)
         return keys_BGKE, self._split(self.value(x), self.groups)
 
     def forward(
@@ -81,7 +82,7 @@ class Heads(nn.Module):
         allowed: Bool[Tensor, "B #Q K"],
         at: Int[Tensor, "B Q"],
     ) -> Float[Tensor, "B Q D"]:
-        query_BHQE = self.position.rotate(self._split(self.query(x), self.heads), at)
+        query_BHQE = self.position.rotate(self.query_norm(self._split(self.query(x), self.heads)), at)
         scores_BHQK = query_BHQE @ self._shared(keys).transpose(-1, -2) * self.scale
         weights_BHQK = scores_BHQK.masked_fill(~allowed[:, None], torch.finfo(x.dtype).min).softmax(-1)
         context_BHQE = weights_BHQK @ self._shared(values)
@@ -98,12 +99,21 @@ class Heads(nn.Module):
 class RMS(nn.Module):
     """x / sqrt(mean(x^2) + e) * g, written out."""
 
-    def __init__(self, norm: RMSNorm) -> None:
+    def __init__(self, weight: Float[Tensor, " D"], epsilon: float) -> None:
         super().__init__()
-        self.weight, self.epsilon = norm.weight, norm.epsilon
+        self.weight, self.epsilon = weight, epsilon
 
-    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+    def forward(self, x: Float[Tensor, "... D"]) -> Float[Tensor, "... D"]:
         return x * (x.pow(2).mean(-1, keepdim=True) + self.epsilon).rsqrt() * self.weight
+
+
+def _written_out(norm: nn.Module | None) -> nn.Module:
+    if isinstance(norm, RMSNorm):
+        return RMS(norm.weight, norm.epsilon)
+    if isinstance(norm, nn.RMSNorm):
+        assert norm.eps is not None
+        return RMS(norm.weight, norm.eps)
+    return nn.Identity() if norm is None else norm
 
 
 class Around(nn.Module):
@@ -112,7 +122,7 @@ class Around(nn.Module):
     def __init__(self, residual: Residual) -> None:
         super().__init__()
         self.before, self.alpha = residual.before, residual.alpha
-        self.norm = RMS(residual.norm) if isinstance(residual.norm, RMSNorm) else residual.norm
+        self.norm = _written_out(residual.norm)
 
     def given(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         return self.norm(x) if self.before else x
@@ -157,7 +167,7 @@ class Layers(nn.Module):
     def __init__(self, stack: Stack) -> None:
         super().__init__()
         self.layers = nn.ModuleList(Layer(block) for block in stack.each())
-        self.norm = RMS(stack.norm) if isinstance(stack.norm, RMSNorm) else stack.norm
+        self.norm = _written_out(stack.norm)
 
     def each(self) -> Iterator[Layer]:
         for layer in self.layers:
