@@ -115,7 +115,7 @@ def test_an_ordinary_decoder_steps_as_its_modules_do(by: type, name: str, real: 
 
 @pytest.mark.parametrize("heads", [{"normed": True}, {"each": 4}, {"normed": True, "each": 10, "groups": 2}])
 @pytest.mark.parametrize("real", [REAL, None], ids=["padded", "whole"])
-def test_normed_heads_and_those_of_another_width_are_stepped_by_torch(
+def test_normed_heads_and_those_of_another_width_step_as_their_modules_do(
     by: type, heads: dict[str, Any], real: Tensor | None
 ) -> None:
     chosen = {"attention": {"heads": 4, **heads}, "place": "pre", "norm": "rms"}
@@ -124,7 +124,7 @@ def test_normed_heads_and_those_of_another_width_are_stepped_by_torch(
         for name, parameter in model.named_parameters():
             if "_norm" in name:
                 torch.nn.init.uniform_(parameter, 0.5, 2.0)
-        assert type(plan(model.decoder)) is Ordinary
+        assert type(plan(model.decoder)) is by
         assert same_watched(model, SOURCE, real)
 
 

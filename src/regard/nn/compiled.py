@@ -124,6 +124,7 @@ class Compiled:
         self.layers, self.width = len(blocks), first.query.in_features
         self.groups, self.shared = first.groups, first.key.out_features
         self.position = first.mechanism.position
+        self.source_norms = [None if block.cross is None else block.cross.key_norm for block in blocks]
         self.alive: list[Tensor] = []
         self.blocks = (c.Block * len(blocks))(*map(self._block, blocks))
         self.last = self._norm(norm)
@@ -178,12 +179,17 @@ class Compiled:
         """A source as each block will attend to it; None where that is left to the modules."""
         if not self.blocks[0].crossed or not native.serves(*states):
             return None
-        return Remembered(tuple(map(self._remembered, self.blocks, states, [real] * self.layers)), by_number=True)
+        memories = map(self._remembered, self.blocks, self.source_norms, states, [real] * self.layers)
+        return Remembered(tuple(memories), by_number=True)
 
-    def _remembered(self, block: c.Block, states: Tensor, real: Tensor | None) -> Memory:
+    def _remembered(
+        self, block: c.Block, norm: nn.RMSNorm | None, states: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"] | None
+    ) -> Memory:
         projected = (native.projection(by, states) for by in (block.cross.key, block.cross.value))
-        keys, values = (each.unflatten(-1, (block.cross.groups, -1)).transpose(1, 2) for each in projected)
-        return Memory(keys, values, real, range(states.shape[1]))
+        keys_BSGE, values_BSGE = (each.unflatten(-1, (block.cross.groups, -1)) for each in projected)
+        if norm is not None:
+            keys_BSGE = native.norm("rms", keys_BSGE, norm.weight, None, block.cross.key_norm.epsilon)
+        return Memory(keys_BSGE.transpose(1, 2), values_BSGE.transpose(1, 2), real, range(states.shape[1]))
 
     def _takes(self, x: Tensor, scene: Scene, kept: Kept | None) -> bool:
         """Whether these pieces stand where the kernels count from, and see what the kernels let them see."""
@@ -284,7 +290,8 @@ class Compiled:
         assert isinstance(score, Product)
         assert isinstance(normalizer, Softmax)
         parts = map(self._linear, (module.query, module.key, module.value, module.output))
-        return c.Heads(*parts, module.heads, module.groups, score.scale * normalizer.fixed)
+        norms = map(self._norm, (module.query_norm, module.key_norm))
+        return c.Heads(*parts, module.heads, module.groups, score.scale * normalizer.fixed, *norms)
 
     def _linear(self, module: nn.Linear) -> c.Linear:
         packed = native.packed(module.weight)
@@ -294,11 +301,13 @@ class Compiled:
     def _around(self, module: Residual) -> c.Around:
         return c.Around(self._norm(module.norm), module.before, module.alpha)
 
-    def _norm(self, module: nn.Module) -> c.Norm:
+    def _norm(self, module: nn.Module | None) -> c.Norm:
         if isinstance(module, LayerNorm):
             return c.Norm(c.NORM_KINDS["layer"], self._at(module.weight), self._at(module.bias), module.epsilon)
         if isinstance(module, RMSNorm):
             return c.Norm(c.NORM_KINDS["rms"], self._at(module.weight), None, module.epsilon)
+        if isinstance(module, nn.RMSNorm):
+            return c.Norm(c.NORM_KINDS["rms"], self._at(module.weight), None, module.eps or 0.0)
         return c.Norm(c.NORM_KINDS["none"], None, None, 0.0)
 
     def _at(self, tensor: Tensor | None) -> int | None:
@@ -313,17 +322,17 @@ def _alike(blocks: list[Block]) -> bool:
     """Whether one table has room for all of them, and one wave turns them."""
     first = blocks[0].attention
     attentions = [each for block in blocks for each in (block.attention, block.cross) if each is not None]
-    whole = all(map(_whole_heads, attentions)) and first.query.in_features // first.heads <= WIDEST
+    whole = all(map(_whole_heads, attentions)) and first.mechanism.sizes.key <= WIDEST
     return whole and len({_shape(block) for block in blocks}) == 1
 
 
 def _whole_heads(module: MultiHeadAttention) -> bool:
-    """Whether its heads make up the model's width, none pruned away, and nothing norms them."""
-    width = module.query.in_features
-    shared = width // module.heads * module.groups
+    """Whether its projections have room for its heads and for nothing else."""
+    width, each = module.query.in_features, module.mechanism.sizes.key
+    asking, shared = each * module.heads, each * module.groups
     projections = (module.query, module.key, module.value, module.output)
-    sizes = [tuple(each.weight.shape) for each in projections]
-    return module.query_norm is None and sizes == [(width, width), (shared, width), (shared, width), (width, width)]
+    sizes = [tuple(one.weight.shape) for one in projections]
+    return sizes == [(asking, width), (shared, width), (shared, width), (width, asking)]
 
 
 def _shape(block: Block) -> tuple[Any, ...]:

@@ -414,6 +414,7 @@ struct Heads {
     Linear query, key, value, output;
     whole heads, groups;
     double scale;
+    Norm query_norm, key_norm;
 };
 
 struct Around {
@@ -472,7 +473,8 @@ struct Room {
         whole widest = 0, keys = run.width;
         for (whole layer = 0; layer < run.layers; layer++) {
             if (blocks[layer].inner.out > widest) widest = blocks[layer].inner.out;
-            if (blocks[layer].own.key.out > keys) keys = blocks[layer].own.key.out;
+            for (whole out : {blocks[layer].own.query.out, blocks[layer].own.key.out, blocks[layer].cross.query.out})
+                if (out > keys) keys = out;
         }
         for (auto* each : {&normed, &query, &found, &made})
             if ((whole)each->size() < rows * keys) each->resize(rows * keys);
@@ -531,6 +533,12 @@ static void turned(float* x, whole heads, whole E, const float* along, const flo
     }
 }
 
+// Every head normed by itself, where it lies.
+static void leveled(const Norm& norm, float* x, whole heads, whole E) {
+    if (norm.kind == NONE) return;
+    for (whole h = 0; h < heads; h++, x += E) normed(norm, x, E, x);
+}
+
 struct Going {
     const Run& run;
     const Team& team;
@@ -574,9 +582,9 @@ struct Going {
 
     void own(const Heads& by, const Around& around, whole layer) const {
         const float* input = before(around);
-        whole D = run.width, E = D / by.heads, shared = by.heads / by.groups;
+        whole D = run.width, Q = by.query.out, E = Q / by.heads, shared = by.heads / by.groups;
         float* table = run.kept + layer * run.layer_step;
-        projected(by.query, input, rows, room.query.data(), D, team);
+        projected(by.query, input, rows, room.query.data(), Q, team);
         if (run.pieces == 1) {
             float* place = table + run.at * run.place_step + first * run.row_step;
             projected(by.key, input, rows, place, run.row_step, team);
@@ -590,14 +598,18 @@ struct Going {
             }
         }
         team.meet();
-        if (run.along) {
+        if (run.along || by.query_norm.kind) {
             whole begin, end;
             team.share_rows(rows, begin, end);
             for (whole row = begin; row < end; row++) {
                 whole piece = row % run.pieces, text = first + row / run.pieces;
+                float *query = room.query.data() + row * Q,
+                      *key = table + (run.at + piece) * run.place_step + text * run.row_step;
+                leveled(by.query_norm, query, by.heads, E);
+                leveled(by.key_norm, key, by.groups, E);
+                if (!run.along) continue;
                 const float *along = run.along + piece * run.turned, *across = run.across + piece * run.turned;
-                turned(room.query.data() + row * D, by.heads, E, along, across, run.turned, run.pairs);
-                float* key = table + (run.at + piece) * run.place_step + text * run.row_step;
+                turned(query, by.heads, E, along, across, run.turned, run.pairs);
                 turned(key, by.groups, E, along, across, run.turned, run.pairs);
             }
             team.meet();
@@ -620,8 +632,8 @@ struct Going {
             whole seen = run.look_ahead ? length : run.at + piece + 1;
             const float* bias = run.bias ? run.bias + text * length : nullptr;
             for (whole h = low; h < high; h++)
-                attended(room.query.data() + row * D + h * E, keys.data(), values.data(), h / shared * E, seen, E,
-                         (float)by.scale, bias, scores.data(), room.found.data() + row * D + h * E, nullptr);
+                attended(room.query.data() + row * Q + h * E, keys.data(), values.data(), h / shared * E, seen, E,
+                         (float)by.scale, bias, scores.data(), room.found.data() + row * Q + h * E, nullptr);
         }
         team.meet();
         after(around, by.output, room.found.data());
@@ -629,9 +641,16 @@ struct Going {
 
     void cross(const Heads& by, const Around& around, whole layer) const {
         const float* input = before(around);
-        whole D = run.width, E = D / by.heads, shared = by.heads / by.groups;
-        projected(by.query, input, rows, room.query.data(), D, team);
+        whole Q = by.query.out, E = Q / by.heads, shared = by.heads / by.groups;
+        projected(by.query, input, rows, room.query.data(), Q, team);
         team.meet();
+        if (by.query_norm.kind) {
+            whole begin, end;
+            team.share_rows(rows, begin, end);
+            for (whole row = begin; row < end; row++)
+                leveled(by.query_norm, room.query.data() + row * Q, by.heads, E);
+            team.meet();
+        }
         whole begin = 0, end = rows, low = 0, high = by.heads, beams = run.texts / run.sources;
         if (rows == 1) team.share_rows(by.heads, low, high);
         else team.share_rows(rows, begin, end);
@@ -646,9 +665,9 @@ struct Going {
                 values[j] = v + j * run.source_place_step;
             }
             for (whole h = low; h < high; h++)
-                attended(room.query.data() + row * D + h * E, keys.data(), values.data(),
+                attended(room.query.data() + row * Q + h * E, keys.data(), values.data(),
                          h / shared * run.source_head_step, run.source_length, E, (float)by.scale, bias, scores.data(),
-                         room.found.data() + row * D + h * E, nullptr);
+                         room.found.data() + row * Q + h * E, nullptr);
         }
         team.meet();
         after(around, by.output, room.found.data());

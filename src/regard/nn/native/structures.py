@@ -25,7 +25,7 @@ class Linear(Structure):
 
 
 class Heads(Structure):
-    """An attention's projections."""
+    """An attention's projections, and what norms its queries and keys head by head."""
 
     _fields_ = (
         ("query", Linear),
@@ -35,6 +35,8 @@ class Heads(Structure):
         ("heads", c_int64),
         ("groups", c_int64),
         ("scale", c_double),
+        ("query_norm", Norm),
+        ("key_norm", Norm),
     )
 
 
