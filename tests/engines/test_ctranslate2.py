@@ -239,14 +239,15 @@ BOTH = {**SMALL, "attention": {"heads": 4, "position": "rotary"}}
     ("settings", "said"),
     [
         (BOTH, "position = sinusoidal and attention.position = rotary.*torch or onnx"),
-        ({**BOTH, "position": "learned", "attention": {"heads": 4, "position": "relative"}}, "either.*engine torch\\."),
+        ({**BOTH, "position": "learned", "attention": {"heads": 4, "position": "relative"}}, "either.*torch or onnx"),
         ({**SMALL, "position": "relative", "attention": {"heads": 4, "score": "dot"}}, "score = dot and relative"),
         ({**SMALL, "position": {"name": "rotary", "stretch": {"factor": 2.0}}}, "stretched rotary.*torch or onnx"),
         (
             {**SMALL, "norm": {"name": "rms", "epsilon": 0.1}, "attention": {"heads": 4, "normed": True}},
             "one epsilon for all.*torch or onnx",
         ),
-        ({**SMALL, "position": "alibi"}, "position = alibi.*Use the engine torch\\."),
+        ({**SMALL, "position": "alibi"}, "position = alibi.*torch or onnx"),
+        ({**SMALL, "attention": {"heads": 4, "normalizer": "sparsemax"}}, "normalizer = .*Use the engine torch\\."),
     ],
 )
 def test_models_it_would_run_otherwise_are_refused_and_an_engine_that_can_is_named(

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from pydantic import NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from regard.attention.places import At, Place, farthest, positions
 from regard.attention.products import by_head
@@ -228,13 +229,14 @@ class Relative(Position):
 
     def bias(self, query: Float[Tensor, "B H Q E"], place: Place) -> Float[Tensor, "#B #H Q K"] | None:
         along_BHQX = by_head(query, self.keys.mT) * query.shape[-1] ** -0.5
-        index_BHQK = self._index(place)[:, None].expand(*query.shape[:3], -1)
+        # Not by the sizes of a shape, which are constants to whoever draws a graph of this.
+        index_BHQK, _ = torch.broadcast_tensors(self._index(place)[:, None], query[..., :1])
         return _silent(along_BHQX.gather(-1, index_BHQK), place)
 
     def mix(self, weights: Float[Tensor, "B H Q K"], place: Place) -> Float[Tensor, "B H Q W"] | None:
         if place.unknown is not None:
             weights = weights * ~place.unknown[:, None]
-        mass_BHQX = weights.new_zeros(*weights.shape[:3], 2 * self.reach + 1)
+        mass_BHQX = F.pad(weights[..., :0], (0, 2 * self.reach + 1))
         mass_BHQX = mass_BHQX.scatter_add(-1, self._index(place)[:, None].expand_as(weights), weights)
         return by_head(mass_BHQX, self.values)
 

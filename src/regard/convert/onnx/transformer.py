@@ -6,10 +6,11 @@ Our own attention decides by shapes which kernel to take and where to draw a mas
 from collections.abc import Iterator
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
 from regard.attention import MultiHeadAttention
+from regard.attention.places import Place
 from regard.errors import ConfigError
 from regard.models import StackSettings, Transformer, TransformerEncoder, TransformerLanguage, TransformerSettings
 from regard.models.protocols import Decoded
@@ -18,7 +19,6 @@ from regard.nn.blocks import Block, Residual
 from regard.nn.norms import RMSNorm
 
 PLAIN = {"score": ("scaled_dot", "dot"), "scope": ("global",), "normalizer": ("softmax",), "output": ("sum",)}
-PLACES = ("none", "learned", "one_hot", "sinusoidal", "rotary")
 
 
 def check(settings: StackSettings) -> None:
@@ -43,12 +43,14 @@ def _faults(settings: StackSettings) -> Iterator[tuple[str, str]]:
             part = getattr(attention, what)
             if part.name not in known or part.options:
                 yield f"{name}.{what} = {part}", "its attention is that of Vaswani et al."
-        if attention.position.name not in ("none", "rotary"):
-            yield f"{name}.position = {attention.position}", f"it knows {', '.join(PLACES)}"
-    if settings.position.name not in PLACES:
-        yield f"position = {settings.position}", f"it knows {', '.join(PLACES)}"
     if settings.norm.name == "batch":
         yield "norm = batch", "it knows layer, rms and none"
+
+
+class Known(Place):
+    """Where queries and keys stand, every one of them: nothing to be asked while a graph is drawn."""
+
+    unknown = None
 
 
 class Heads(nn.Module):
@@ -81,11 +83,19 @@ class Heads(nn.Module):
         values: Float[Tensor, "B G K E"],
         allowed: Bool[Tensor, "B #Q K"],
         at: Int[Tensor, "B Q"],
+        at_key: Int[Tensor, "B K"],
     ) -> Float[Tensor, "B Q D"]:
+        place = Known(at, at_key, slice(None), slice(None), x.device)
         query_BHQE = self.position.rotate(self.query_norm(self._split(self.query(x), self.heads)), at)
         scores_BHQK = query_BHQE @ self._shared(keys).transpose(-1, -2) * self.scale
+        bias_BHQK = self.position.bias(query_BHQE, place)
+        if bias_BHQK is not None:
+            scores_BHQK = scores_BHQK + bias_BHQK
         weights_BHQK = scores_BHQK.masked_fill(~allowed[:, None], torch.finfo(x.dtype).min).softmax(-1)
         context_BHQE = weights_BHQK @ self._shared(values)
+        more_BHQE = self.position.mix(weights_BHQK, place)
+        if more_BHQE is not None:
+            context_BHQE = context_BHQE + more_BHQE
         return self.output(context_BHQE.transpose(1, 2).flatten(2))
 
     def _split(self, x: Float[Tensor, "B T D"], heads: int) -> Float[Tensor, "B H T E"]:
@@ -146,6 +156,7 @@ class Layer(nn.Module):
         x: Float[Tensor, "B Q D"],
         allowed: Bool[Tensor, "B #Q K"],
         at: Int[Tensor, "B Q"],
+        at_key: Int[Tensor, "B K"],
         past: tuple[Tensor, Tensor] | None = None,
         source: tuple[Tensor, Tensor, Tensor] | None = None,
     ) -> tuple[Float[Tensor, "B Q D"], tuple[Tensor, Tensor]]:
@@ -153,10 +164,11 @@ class Layer(nn.Module):
         keys, values = self.attention.remember(inner, at)
         if past is not None:
             keys, values = torch.cat([past[0], keys], dim=2), torch.cat([past[1], values], dim=2)
-        x = self.around_attention.made(x, self.attention(inner, keys, values, allowed, at))
+        x = self.around_attention.made(x, self.attention(inner, keys, values, allowed, at, at_key))
         if self.cross is not None and self.around_cross is not None and source is not None:
             inner = self.around_cross.given(x)
-            x = self.around_cross.made(x, self.cross(inner, source[0], source[1], source[2][:, None], at))
+            found = self.cross(inner, source[0], source[1], source[2][:, None], at, positions(source[2]))
+            x = self.around_cross.made(x, found)
         x = self.around_feedforward.made(x, self.feedforward(self.around_feedforward.given(x)))
         return x, (keys, values)
 
@@ -193,7 +205,7 @@ class EncoderGraph(nn.Module):
         at = positions(pieces)
         x = self.embedding(pieces, at, segments, beside)
         for layer in self.stack.each():
-            x, _ = layer(x, real[:, None], at)
+            x, _ = layer(x, real[:, None], at, at)
         return self.stack.norm(x)
 
 
@@ -226,11 +238,11 @@ class SequenceStep(nn.Module):
         past_RT = torch.ones_like(pasts[0][:, 0, :, 0], dtype=torch.bool)
         at = past_RT.long().sum(1, keepdim=True)
         x, after = self.embedding(pieces[:, None], at), []
-        allowed_R1K = torch.cat([past_RT, torch.ones_like(at, dtype=torch.bool)], dim=1)[:, None]
+        known_RK = torch.cat([past_RT, torch.ones_like(at, dtype=torch.bool)], dim=1)
         for number, layer in enumerate(self.decoder.each()):
             past = pasts[2 * number], pasts[2 * number + 1]
             source = memories[2 * number], memories[2 * number + 1], real
-            x, kept = layer(x, allowed_R1K, at, past, source)
+            x, kept = layer(x, known_RK[:, None], at, positions(known_RK), past, source)
             after += list(kept)
         return (self.output.log_probabilities(Decoded(self.decoder.norm(x)))[:, 0], *after)
 
@@ -248,7 +260,7 @@ class LanguageStart(nn.Module):
         allowed_BQK = real[:, None] & (at[:, None, :] <= at[:, :, None])
         x, kept = self.embedding(source, at), []
         for layer in self.decoder.each():
-            x, both = layer(x, allowed_BQK, at)
+            x, both = layer(x, allowed_BQK, at, at)
             kept += list(both)
         return (real, *kept)
 
@@ -264,13 +276,15 @@ class LanguageStep(nn.Module):
         real, pasts = state[0], state[1:]
         at = real.long().sum(1, keepdim=True)
         known_RK = torch.cat([real, torch.ones_like(at, dtype=torch.bool)], dim=1)
+        # What was padding of a prompt stands between its pieces and those written since, and counts for nothing.
+        at_key = known_RK.long().cumsum(1) - 1
         x, after = self.embedding(pieces[:, None], at), []
         for number, layer in enumerate(self.decoder.each()):
-            x, kept = layer(x, known_RK[:, None], at, (pasts[2 * number], pasts[2 * number + 1]))
+            x, kept = layer(x, known_RK[:, None], at, at_key, (pasts[2 * number], pasts[2 * number + 1]))
             after += list(kept)
         return (self.output.log_probabilities(Decoded(self.decoder.norm(x)))[:, 0], known_RK, *after)
 
 
-def positions(pieces: Int[Tensor, "B T"]) -> Int[Tensor, "B T"]:
+def positions(pieces: Shaped[Tensor, "B T"]) -> Int[Tensor, "B T"]:
     """0, 1, 2, ... for each row, as many as there are pieces."""
-    return torch.ones_like(pieces).cumsum(1) - 1
+    return torch.ones_like(pieces, dtype=torch.int64).cumsum(1) - 1
