@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from regard.api import Materials, Training, load, read, train
+from regard.api.preflight import preflight
 from regard.api.spreading import judged
 from regard.cli.lines import Given, settling
 from regard.data import Batches, Corpus, CorpusSettings, prepare
@@ -474,6 +475,15 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("language")
     train(plan(folder), folder / "run")
     return folder / "run"
+
+
+def test_blank_lines_are_nothing_that_training_and_validation_have_in_common(tmp_path: Path) -> None:
+    values, corpus = plan(tmp_path), {"columns": {"text": 1}, "blank": "keep"}
+    (tmp_path / "held.txt").write_text(f"\n{LINES[0]}\n\nnobody wrote this before\n", "utf-8")
+    (tmp_path / "all.txt").write_text("\n\n".join(LINES) + "\n", "utf-8")
+    values["data"] |= {"train": {"path": "all.txt", **corpus}, "valid": {"path": "held.txt", **corpus}}
+    (told,) = [one for one in preflight(read(values)).findings if one.name == "overlap"]
+    assert (told.level, told.text.split(":")[0]) == ("warning", "1 of 2 texts of valid are also in training")
 
 
 def test_rows_that_are_one_text_are_as_likely_to_each_of_several_processes(run: Path) -> None:

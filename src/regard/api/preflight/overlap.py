@@ -13,12 +13,13 @@ SAMPLE = 2000
 
 
 def look_at_overlap(recipe: Recipe, texts: Texts, notes: Notes) -> None:
-    """Held-out lines that training has too; case and the amount of white space do not count."""
+    """Held-out lines that training has too; case, the amount of white space and blank lines do not count."""
     known = _sides(texts.training, texts.fields)
     cleaned = any(part.name == "overlap" for part in recipe.data.cleaning)
     remedy = "cleaning by overlap has left some" if cleaned else 'add "overlap" to data.cleaning to leave them out'
     unseen = {f"test {name}" for name, corpus in recipe.data.test.items() if corpus.unseen}
     for name, rows in {"valid": texts.valid, **{f"test {name}": rows for name, rows in texts.test.items()}}.items():
+        rows = [row for row in rows if row[texts.fields[0]].strip()]
         if not rows:
             continue
         told, level = _common(name, rows, texts, known)
@@ -35,7 +36,8 @@ def _common(name: str, rows: Sequence[Fields], texts: Texts, known: tuple[set[st
     seen, pairs = known
     sources = sum(_key([row[texts.fields[0]]]) in seen for row in rows)
     both = sum(any(_key(each[field] for field in texts.fields) in pairs for each in texts.each(row)) for row in rows)
-    told = f"{sources:,} of {len(rows):,} sources of {name} are also in training, {both:,} with the same answer"
+    what, answered = ("sources", f", {both:,} with the same answer") if len(texts.fields) > 1 else ("texts", "")
+    told = f"{sources:,} of {len(rows):,} {what} of {name} are also in training{answered}"
     level: Level = "warning" if both or sources > MUCH * len(rows) else "note"
     return told, level if sources else "ok"
 
