@@ -453,6 +453,20 @@ def test_a_decoder_with_several_ends_stops_at_any_of_them(kind: str, tmp_path: P
     assert from_huggingface(tmp_path / "out").recipe.predict.ends == (WORDS[8],)
 
 
+@pytest.mark.parametrize(("template", "known"), [("<|im_start|><|im_end|>", "chatml"), ("{{ messages }}", "")])
+def test_a_chat_template_that_is_not_known_is_told(template: str, known: str, tmp_path: Path) -> None:
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    config = transformers.LlamaConfig(**sizes, vocab_size=len(WORDS), bos_token_id=2, eos_token_id=3, pad_token_id=0)
+    transformers.LlamaForCausalLM(config).save_pretrained(tmp_path)
+    write_tokenizer(tmp_path)
+    (tmp_path / "chat_template.jinja").write_text(template)
+    made = from_huggingface(tmp_path)
+    assert (made.recipe.predict.chat, made.facts.get("chat")) == (known, None if known else "unknown")
+    said = command("import", "huggingface", tmp_path, "--out", tmp_path / "out")
+    assert said.exit_code == 0, said.exception
+    assert ("predict.chat=NAME, one of chatml, qwen3" in " ".join(said.output.split())) == (not known)
+
+
 def test_an_encoder_without_a_head_finds_no_hidden_pieces(bert: Path) -> None:
     with pytest.raises(ConfigError, match=r"Unknown task for this model 'masked'\. Known: embedding"):
         from_huggingface(bert, "masked")

@@ -75,7 +75,7 @@ def by_hand(attention: MultiHeadAttention, query: Tensor, source: Tensor) -> Ten
             attention.value(source)[..., shared],
         )
         q, k = (
-            one if norm is None else one / (one.square().mean(-1, keepdim=True) + norm.eps).sqrt() * norm.weight
+            one if norm is None else one / (one.square().mean(-1, keepdim=True) + norm.epsilon).sqrt() * norm.weight
             for one, norm in ((q, attention.query_norm), (k, attention.key_norm))
         )
         contexts.append((q @ k.mT / width**0.5).softmax(-1) @ v)
@@ -104,6 +104,18 @@ def test_heads_of_any_width_and_normed_ones_are_attentions_side_by_side(chosen: 
     found = attention(query, attention.remember(source))
     assert found.shape == query.shape
     torch.testing.assert_close(found, by_hand(attention, query, source))
+
+
+def test_normed_heads_learn_in_half_precision_without_a_word() -> None:
+    attention, source = MultiHeadAttention(HeadsSettings.of(heads=4, normed=True), D), states(K).float()
+    whole = attention(source, attention.remember(source)).detach()
+    with torch.autocast("cpu", torch.bfloat16):
+        found = attention(source, attention.remember(source))
+    found.float().sum().backward()
+    torch.testing.assert_close(found.float(), whole, atol=0.05, rtol=0.05)
+    for norm in (attention.query_norm, attention.key_norm):
+        assert norm is not None
+        assert norm.weight.grad is not None
 
 
 def test_what_is_normed_does_not_grow_with_its_queries() -> None:
@@ -142,6 +154,7 @@ def test_biases_can_be_left_out() -> None:
         ({"heads": 0}, ["0 heads"]),
         ({"heads": 0, "each": 4}, ["0 heads"]),
         ({"heads": 2, "each": 0}, ["each = 0", "1 or more"]),
+        ({"heads": 2, "normed": True, "epsilon": 0.0}, ["epsilon = 0.0", "greater than 0"]),
         ({"heads": 4, "groups": 3}, ["4 heads", "3 groups", "divisor"]),
         ({"heads": 4, "groups": 0}, ["0 groups"]),
         ({"heads": "many"}, ["heads = 'many'", "integer"]),

@@ -523,7 +523,11 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         ({"block_count": 2**31}, "2147483648 layers in fewer tensors"),
         ({"feed_forward_length": 2**31}, "intermediate_size is 2147483648, and no tensor has such a side"),
         ({"feed_forward_length": 420}, r"has shape \[48, 32\], in the model that its metadata describe \[420, 32\]"),
-        ({"attention.head_count": 5}, r"partial_rotary_factor = 1\.3"),
+        ({"attention.head_count": 5}, "num_attention_heads is 5 heads of 6, and no tensor has such a side"),
+        (
+            dict.fromkeys(("attention.head_count", "attention.key_length", "rope.dimension_count"), 2**32 - 2),
+            "num_attention_heads is 4294967294 heads of 4294967294, and no tensor",
+        ),
         ({"rope.dimension_count": 4}, r"partial_rotary_factor = 0\.5: Regard can read this only as 1\.0"),
         ({"expert_count": 4}, "mixture of experts"),
     ],

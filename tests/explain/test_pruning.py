@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from regard.api import Pipeline, load, read
 from regard.api.explaining import subject
 from regard.api.pruning import importance, least, measured, pruned, without
-from regard.attention import MultiHeadAttention
-from regard.attention.pruning import prune
+from regard.attention import HeadsSettings, MultiHeadAttention
+from regard.attention.pruning import keep, prune
 from regard.errors import ConfigError, RequestError
 from regard.explain.heads import HeadTable, silenced
 from regard.metrics import METRICS, Metric
@@ -43,6 +43,7 @@ ATTENTIONS: list[dict[str, Any]] = [
     {"normalizer": {"name": "softmax", "learned": True}},
     {"groups": 2},
     {"groups": 1},
+    {"groups": 2, "each": 6, "normed": True},
 ]
 KEPT = {
     "decoder.blocks.0.cross": [1],
@@ -78,6 +79,13 @@ def test_a_pruned_model_does_what_the_whole_does_with_those_heads_silent(attenti
         found = small.scores(small.pieces[None])
     torch.testing.assert_close(found, without_heads(toy, KEPT), rtol=0, atol=1e-5)
     assert size(small.model) < size(toy.model)
+
+
+def test_a_layer_after_all_heads_loses_none_of_its_rows() -> None:
+    attention = MultiHeadAttention(HeadsSettings.of(heads=HEADS, each=2, output="attentional"), HEADS)
+    source = torch.randn(2, 3, HEADS)
+    keep(attention, [1, 2])
+    assert attention(source, attention.remember(source)).shape == source.shape
 
 
 @pytest.mark.parametrize("position", ["alibi", "bucketed", "relative", "rotary"])

@@ -376,6 +376,10 @@ def without(name: str) -> Callable[[dict[str, Tensor]], dict[str, Tensor]]:
         (lambda folder: configure(folder, n_head=3), "ConfigError: 3 heads do not divide a width of 16"),
         (lambda folder: configure(folder, n_layer=-1), "ConfigError: config.json: n_layer = -1: "),
         (lambda folder: configure(folder, n_embd=10**7), "ModelError: 'transformer.* has shape .*0000000"),
+        (
+            lambda folder: configure(folder, n_embd=2**60, n_head=2),
+            "ModelError: config.json describes a model larger than any machine",
+        ),
         (lambda folder: change(folder, without(FIRST)), f"ModelError: '{FIRST}' is missing; the model"),
         (lambda folder: configure(folder, n_layer=4), "ModelError: 'transformer.h.3.* is missing; the model"),
         (lambda folder: configure(folder, n_layer=2), "ModelError: 'transformer.h.2.* has no place in the model"),

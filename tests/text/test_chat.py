@@ -39,7 +39,14 @@ ZEPHYR = (
     "{% else %}{{ '<|assistant|>\n' + m['content'] + eos_token + '\n' }}{% endif %}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}"
 )
-TEMPLATES = {"chatml": CHATML, "llama2": LLAMA2, "llama3": LLAMA3, "zephyr": ZEPHYR}
+QWEN3 = (
+    "{% for m in messages %}{% set said = m['content'] %}{% if m['role'] == 'assistant' and '</think>' in said %}"
+    "{% set said = said.split('</think>')[-1].lstrip('\n') %}{% endif %}"
+    "{{ '<|im_start|>' + m['role'] + '\n' + said + '<|im_end|>' + '\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}"
+    "{% if quick is defined %}{{ '<think>\n\n</think>\n\n' }}{% endif %}{% endif %}"
+)
+TEMPLATES = {"chatml": CHATML, "qwen3": QWEN3, "llama2": LLAMA2, "llama3": LLAMA3, "zephyr": ZEPHYR}
 
 ASKED = [{"role": "user", "content": " How many? "}]
 LONGER = [
@@ -47,6 +54,11 @@ LONGER = [
     {"role": "user", "content": LINES[0]},
     {"role": "assistant", "content": "12,  I think."},
     *ASKED,
+]
+THOUGHT = [
+    *ASKED,
+    {"role": "assistant", "content": "<think>\nA dozen?</think> or\n</think>\n\n 12.\n"},
+    {"role": "user", "content": "</think>\nSure?"},
 ]
 
 
@@ -59,7 +71,7 @@ def tokenizer(marks: frozenset[str] = frozenset()) -> tuple[ForeignTokenizer, Li
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
-@pytest.mark.parametrize("messages", [ASKED, LONGER], ids=["short", "long"])
+@pytest.mark.parametrize("messages", [ASKED, LONGER, THOUGHT], ids=["short", "long", "thought"])
 @pytest.mark.parametrize("special", [True, False], ids=["marks", "text"])
 def test_a_conversation_has_the_tokens_of_its_template(name: str, messages: Any, special: bool) -> None:
     """The template is run here, and nowhere else."""
@@ -143,6 +155,8 @@ def test_known_templates_are_recognized(name: str, template: str) -> None:
         "{{ bos_token }}" + CHATML,
         CHATML + "<|python_tag|>",
         CHATML + "<think>",
+        QWEN3.replace("assistant\n'", "assistant\n<think>\n'"),
+        QWEN3.replace("m['content']", "m['content'].strip()"),
         CHATML.replace("Be brief", "Don\\'t talk"),
         CHATML + "<|im_start|>system\nBe long.<|im_end|>",
         LLAMA3 + "<|eom_id|>",
@@ -150,7 +164,7 @@ def test_known_templates_are_recognized(name: str, template: str) -> None:
     ],
 )
 def test_an_unknown_template_is_refused_with_the_known_ones(template: str) -> None:
-    with pytest.raises(DataError, match="name the form to use: chatml, llama2, llama3, zephyr, plain"):
+    with pytest.raises(DataError, match="name the form to use: chatml, qwen3, llama2, llama3, zephyr, plain"):
         recognized(template)
 
 

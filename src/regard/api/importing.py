@@ -67,6 +67,8 @@ def from_huggingface(folder: Path, task: str = "") -> Pipeline:
     settings |= _above(found, chosen, folder, tags)
     left = [*found.left, *(found.above if chosen in ENCODER else ())]
     facts: dict[str, Any] = {"from": "huggingface", "architecture": found.architecture, "left": sorted(left)}
+    if chosen in DECODER:
+        facts |= _unheard(read_template(folder), settings["predict"])
     if chosen not in READING:
         meant = generating.meant(folder, settings["predict"].get("longest"))
         settings["search"] = _search(meant.search, chosen)
@@ -87,7 +89,7 @@ def from_gguf(path: Path) -> Pipeline:
     found = gguf.read(path)
     predict = {**_chat(found.template, found.tokenizer), **({"longest": found.length} if found.length else {})}
     settings = {"model": {"name": "transformer_language", **found.settings.plain()}, "predict": predict}
-    facts = {"from": "gguf", "architecture": found.architecture}
+    facts = {"from": "gguf", "architecture": found.architecture} | _unheard(found.template, predict)
     return _pipeline("language", settings, {"tokenizer.json": found.tokenizer.to_json()}, named(found.model), facts)
 
 
@@ -212,6 +214,11 @@ def _chat(template: str | None, tokenizer: ForeignTokenizer) -> dict[str, Any]:
     except RegardError:
         known = None
     return begin | ({"chat": known.name, "system": known.system or ""} if known else {})
+
+
+def _unheard(template: str | None, predict: Mapping[str, Any]) -> dict[str, Any]:
+    """That there is a form of conversation, and it is none that is known."""
+    return {"chat": "unknown"} if template and not predict.get("chat") else {}
 
 
 def _pooling(folder: Path) -> dict[str, Any]:

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float
+from pydantic import PositiveFloat
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from regard.attention.initialization import linear, start
 from regard.attention.masks import FREE, Mask
@@ -34,7 +36,7 @@ class HeadsSettings(AttentionSettings):
     groups: int | None = None
     each: int | None = None
     normed: bool = False
-    epsilon: float = 1e-6
+    epsilon: PositiveFloat = 1e-6
     bias: bool = True
     initial: str = "xavier_uniform"
     gain: float = 1.0
@@ -95,6 +97,18 @@ class Attention(nn.Module):
         return Focus(self.answer.finish(context, query), attended.history, weights)
 
 
+class HeadNorm(nn.Module):
+    """x / sqrt(mean(x^2) + e) * g, of every head's vectors alike; in the precision they come in."""
+
+    def __init__(self, width: int, epsilon: float) -> None:
+        super().__init__()
+        self.epsilon = epsilon
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x: Float[Tensor, "B T H E"]) -> Float[Tensor, "B T H E"]:
+        return F.rms_norm(x, self.weight.shape, self.weight.to(x.dtype), self.epsilon)
+
+
 class MultiHeadAttention(nn.Module):
     """W_o [head_1; ...; head_H], head_h = attention(W_q q, W_k k, W_v v)   (Vaswani et al. 2017, 3.2.2).
 
@@ -111,8 +125,8 @@ class MultiHeadAttention(nn.Module):
         # DeepNorm's gain is for what passes through, not for what decides where to look.
         self.value = linear(memory or width, shared, settings.bias, settings.initial, settings.gain)
         self.output = linear(whole, width, settings.bias, settings.initial, settings.gain)
-        self.query_norm = nn.RMSNorm(sizes.key, settings.epsilon) if settings.normed else None
-        self.key_norm = nn.RMSNorm(sizes.key, settings.epsilon) if settings.normed else None
+        self.query_norm = HeadNorm(sizes.key, settings.epsilon) if settings.normed else None
+        self.key_norm = HeadNorm(sizes.key, settings.epsilon) if settings.normed else None
         self.answer = make("output", OUTPUTS, settings.output, sizes, width, width)
         self.mechanism = Mechanism(settings, sizes, explicit or self.answer.explicit)
 

@@ -9,6 +9,7 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from regard.attention.heads import MultiHeadAttention
+from regard.attention.outputs import Attentional
 from regard.errors import ConfigError, unknown
 
 
@@ -38,15 +39,17 @@ def keep(attention: MultiHeadAttention, heads: Sequence[int]) -> None:
     for tensor_of, rows in (("query", kept_H), ("key", kept_G), ("value", kept_G)):
         _cut_rows(getattr(attention, tensor_of), _places(rows, each))
     _cut_columns(attention.output, _places(kept_H, each))
-    for part in (*_parts(attention), attention.answer):
+    for part in _parts(attention):
         _cut_heads(part, kept_H, sizes.heads)
     attention.heads, attention.groups = len(heads), len(groups)
     attention.mechanism.sizes = replace(sizes, heads=len(heads), groups=len(groups))
 
 
 def _parts(attention: MultiHeadAttention) -> Iterable[nn.Module]:
-    mechanism = attention.mechanism
-    return mechanism.score, mechanism.scope, mechanism.normalizer, mechanism.position
+    """What has something for each head; where a layer comes after all of them, its rows may be as many by chance."""
+    mechanism, answer = attention.mechanism, attention.answer
+    parts = mechanism.score, mechanism.scope, mechanism.normalizer, mechanism.position
+    return parts if isinstance(answer, Attentional) else (*parts, answer)
 
 
 def _even(heads: Sequence[int], shared: int) -> bool:

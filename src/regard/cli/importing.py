@@ -86,4 +86,9 @@ def _saved(made: "Pipeline", out: Path) -> None:
         say(f"Left out, as a model of this task has no place for them: {', '.join(left[:NAMED])}{more}.")
     if left := made.facts.get("left_of_search"):
         say(f"Its search is meant to have {', '.join(left)}; nothing here does that, so it was left out.")
+    if made.facts.get("chat") == "unknown":
+        from regard.text import CHATS
+
+        say("Its chat template is none that is known here, and templates are never run: it goes on with texts.")
+        say(f"To talk with it, name the form it was taught: --set predict.chat=NAME, one of {', '.join(CHATS)}.")
     say(f"Next: echo text | regard predict {out}", "dim")

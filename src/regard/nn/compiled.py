@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.attention import FREE, LOOK_AHEAD, Memory, MultiHeadAttention
+from regard.attention.heads import HeadNorm
 from regard.attention.normalizers import Softmax
 from regard.attention.positions import Rates, Rotary
 from regard.attention.scores import Product
@@ -183,12 +184,12 @@ class Compiled:
         return Remembered(tuple(memories), by_number=True)
 
     def _remembered(
-        self, block: c.Block, norm: nn.RMSNorm | None, states: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"] | None
+        self, block: c.Block, norm: HeadNorm | None, states: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"] | None
     ) -> Memory:
         projected = (native.projection(by, states) for by in (block.cross.key, block.cross.value))
         keys_BSGE, values_BSGE = (each.unflatten(-1, (block.cross.groups, -1)) for each in projected)
         if norm is not None:
-            keys_BSGE = native.norm("rms", keys_BSGE, norm.weight, None, block.cross.key_norm.epsilon)
+            keys_BSGE = native.norm("rms", keys_BSGE, norm.weight, None, norm.epsilon)
         return Memory(keys_BSGE.transpose(1, 2), values_BSGE.transpose(1, 2), real, range(states.shape[1]))
 
     def _takes(self, x: Tensor, scene: Scene, kept: Kept | None) -> bool:
@@ -304,10 +305,8 @@ class Compiled:
     def _norm(self, module: nn.Module | None) -> c.Norm:
         if isinstance(module, LayerNorm):
             return c.Norm(c.NORM_KINDS["layer"], self._at(module.weight), self._at(module.bias), module.epsilon)
-        if isinstance(module, RMSNorm):
+        if isinstance(module, RMSNorm | HeadNorm):
             return c.Norm(c.NORM_KINDS["rms"], self._at(module.weight), None, module.epsilon)
-        if isinstance(module, nn.RMSNorm):
-            return c.Norm(c.NORM_KINDS["rms"], self._at(module.weight), None, module.eps or 0.0)
         return c.Norm(c.NORM_KINDS["none"], None, None, 0.0)
 
     def _at(self, tensor: Tensor | None) -> int | None:

@@ -89,6 +89,20 @@ class Chat:
         return [_filled(part, role) for part in parts]
 
 
+class Thinking(Chat):
+    """What the assistant thought before it spoke is left out of what it said before   (Qwen3)."""
+
+    def turns(self, messages: Sequence[Message]) -> list[tuple[str, str]]:
+        return [
+            (role, _spoken_of(content) if role == ASSISTANT else content) for role, content in super().turns(messages)
+        ]
+
+
+def _spoken_of(content: str) -> str:
+    _, thought, spoken = content.rpartition("</think>")
+    return spoken.lstrip("\n") if thought else content
+
+
 class Llama2(Chat):
     """Only the user's turns are marked, and the system speaks inside the first of them   (Touvron et al. 2023b)."""
 
@@ -121,6 +135,7 @@ class Llama2(Chat):
 
 CHATS: dict[str, Chat] = {
     "chatml": Chat(before=(Mark("<|im_start|>"), "{role}\n"), after=(Mark("<|im_end|>"), "\n")),
+    "qwen3": Thinking(before=(Mark("<|im_start|>"), "{role}\n"), after=(Mark("<|im_end|>"), "\n")),
     "llama2": Llama2(stripped=True),
     "llama3": Chat(
         opening=(Edge.BEGIN,),
@@ -228,6 +243,11 @@ _MARK = re.compile(r"<\|[^<>|]+\|>|\[/?[A-Z_]+\]|<</?[A-Z]+>>|</?think>")
 _BARE = ("bos_token", "trim", "strip(")
 _SIGNS = {
     "chatml": _Signs(CHATS["chatml"].marks, never=_BARE),
+    # The other way about: what is stripped are thoughts, unless all white space goes or a thought is begun for it.
+    "qwen3": _Signs(
+        CHATS["qwen3"].marks | {"<think>", "</think>"},
+        never=("bos_token", "trim", "strip()", "assistant\n<think>", "assistant\\n<think>"),
+    ),
     "llama2": _Signs(CHATS["llama2"].marks),
     "llama3": _Signs(CHATS["llama3"].marks, frozenset(["<|begin_of_text|>"])),
     "zephyr": _Signs(frozenset(["<|user|>", "<|assistant|>"]), frozenset(["<|system|>"]), _BARE),

@@ -167,6 +167,10 @@ def _refuse_claims(file: File, values: Mapping[str, Any]) -> None:
     for name in ("hidden_size", "intermediate_size"):
         if values[name] not in sides:
             raise DataError(f"{shown(file.path)} is damaged: {name} is {values[name]}, and no tensor has such a side.")
+    for name in ("num_attention_heads", "num_key_value_heads"):
+        if values[name] * values["head_dim"] not in sides:
+            told = f"{values[name]} heads of {values['head_dim']}"
+            raise DataError(f"{shown(file.path)} is damaged: {name} is {told}, and no tensor has such a side.")
     if values["num_hidden_layers"] > len(file.tensors):
         raise DataError(f"{shown(file.path)} is damaged: {values['num_hidden_layers']} layers in fewer tensors.")
 

@@ -69,8 +69,12 @@ def read(folder: Path) -> Imported:
     architecture, config = _described(values)
     tensors = architecture.named(files.tensors(folder))
     # Shapes are compared on a model without memory: what config.json claims may be larger than the machine.
-    with torch.device("meta"):
-        skeleton = _Built.of(architecture, config, tensors)
+    try:
+        with torch.device("meta"):
+            skeleton = _Built.of(architecture, config, tensors)
+    # Torch's, of sizes it cannot even count.
+    except (TypeError, RuntimeError) as error:
+        raise ModelError("config.json describes a model larger than any machine; correct its sizes.") from error
     ours = skeleton.parameters()
     found = parameters(architecture, tensors, ours)
     built = _Built.of(architecture, config, tensors)

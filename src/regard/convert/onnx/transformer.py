@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
 from regard.attention import MultiHeadAttention
+from regard.attention.heads import HeadNorm
 from regard.attention.places import Place
 from regard.errors import ConfigError
 from regard.models import StackSettings, Transformer, TransformerEncoder, TransformerLanguage, TransformerSettings
@@ -118,11 +119,8 @@ class RMS(nn.Module):
 
 
 def _written_out(norm: nn.Module | None) -> nn.Module:
-    if isinstance(norm, RMSNorm):
+    if isinstance(norm, RMSNorm | HeadNorm):
         return RMS(norm.weight, norm.epsilon)
-    if isinstance(norm, nn.RMSNorm):
-        assert norm.eps is not None
-        return RMS(norm.weight, norm.eps)
     return nn.Identity() if norm is None else norm
 
 
