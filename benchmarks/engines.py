@@ -60,14 +60,15 @@ def direct(pipeline: Pipeline, batch: int, beams: int, limit: int, compute: str,
     numbers = {piece: number for number, piece in enumerate(pieces.target)}
 
     def run(sentences: list[str]) -> list[str]:
-        sources = [[pieces.source[number] for number in sides.read(cut)] for cut in sides.source.encode_many(sentences)]
         options = {"max_input_length": 0, "min_decoding_length": 0, "beam_size": beams, "return_scores": True}
         options |= {"max_decoding_length": limit} if limit else {}
+        # One at a time, who is next is not known before, and is not cut before.
+        groups = [[sentence] for sentence in sentences] if batch == 1 else [sentences]
         found = []
-        if batch == 1:
-            found = [translator.translate_batch([source], **options)[0] for source in sources]
-        else:
-            found = translator.translate_batch(sources, max_batch_size=batch, **options)
+        for group in groups:
+            cuts = sides.source.encode_many(group)
+            sources = [[pieces.source[number] for number in sides.read(cut)] for cut in cuts]
+            found += translator.translate_batch(sources, max_batch_size=batch, **options)
         return [sides.target.decode([numbers[piece] for piece in one.hypotheses[0]]) for one in found]
 
     return run

@@ -79,10 +79,12 @@ def test_norms(rows: int, width: int, seed: int) -> None:
 
 
 def test_every_activation_is_known_and_as_torch_has_it() -> None:
-    x = torch.cat([torch.linspace(-12, 12, 1001), torch.tensor([torch.nan, torch.inf, 0.0])])[None]
+    x = torch.cat([torch.linspace(-12, 12, 1001), torch.tensor([torch.nan, 0.0])])[None]
     assert ACTIVATION_KINDS.keys() == ACTIVATIONS.keys()
     for name, function in ACTIVATIONS.items():
         torch.testing.assert_close(native.activation(name, x), function(x), atol=1e-6, rtol=1e-6, equal_nan=True)
+        # Torch's own gelu of infinity is NaN on processors with AVX-512, infinity on others.
+        assert native.activation(name, torch.full((1, 3), torch.inf)).tolist() == [[torch.inf] * 3]
 
 
 @given(

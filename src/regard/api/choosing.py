@@ -6,8 +6,9 @@ decides, and nothing need be predicted twice.
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -16,9 +17,9 @@ from regard.engines import exported
 from regard.errors import RegardError
 from regard.tasks import Result
 
-# So many inputs are measured, several batches for every worker; of fewer than `LEAST` in all, measuring costs more than
-# it can gain. So many go before them, for whatever an engine does only once.
-SAMPLE, LEAST = 160, 500
+# So many inputs are measured, two batches for each of two workers; of fewer than `LEAST` in all, measuring costs more
+# than it can gain. What is measured beside the work has so many before it, for whatever an engine does only once.
+SAMPLE, LEAST = 256, 600
 WARM = 32
 
 
@@ -66,19 +67,23 @@ def _makers(pipeline: Pipeline, folder: Path) -> list[Callable[[], Pipeline]]:
 
 
 class Trying:
-    """Inputs predicted by each engine in turn, a few and then a sample, and from there on by the fastest."""
+    """Inputs predicted by each engine in turn, a sample of them, and from there on by the fastest.
+
+    An engine is made while the one before it predicts.
+    """
 
     def __init__(self, pipeline: Pipeline, folder: Path, tell: Callable[[list[Way]], None]) -> None:
         """`tell` hears of the ways, the fastest first, once they are known."""
         self._plain, self._tell, self._found = pipeline, tell, list[Way]()
-        makers = [cache(make) for make in _makers(pipeline, folder)]
-        self._turns = [_Turn(make, size) for size in (WARM, SAMPLE) for make in makers]
+        making = ThreadPoolExecutor(1, "regard-engine")
+        self._turns = [making.submit(make) for make in _makers(pipeline, folder)]
+        making.shutdown(wait=False)
 
     def stream(self, inputs: Iterable[Input]) -> Iterator[Result]:
         """Results one by one, in order; called again, it goes on trying where it was."""
         rest = iter(inputs)
         while self._turns:
-            some = list(islice(rest, self._turns[0].size))
+            some = list(islice(rest, SAMPLE))
             if not some:
                 return
             yield from self._tried(self._turns[0], some)
@@ -87,28 +92,20 @@ class Trying:
                 self._tell(self._found)
         yield from (self._found[0].pipeline if self._found else self._plain).stream(rest)
 
-    def _tried(self, turn: "_Turn", some: list[Input]) -> list[Result]:
+    def _tried(self, turn: Future[Pipeline], some: list[Input]) -> list[Result]:
         """By the engine whose turn it is, or by the plain one where that cannot; then it has no turn any more."""
         try:
-            made = turn.make()
+            made = turn.result()
             began = time.perf_counter()
             results = made.predict(some)
             rate = len(some) / (time.perf_counter() - began)
         except RegardError:
             # Where this one cannot either, that is no fault of the engine's, which stays.
             results = self._plain.predict(some)
-            self._turns = [other for other in self._turns if other.make is not turn.make]
+            self._turns.remove(turn)
             return results
         # A rest says little of an engine.
-        if len(some) == turn.size:
+        if len(some) == SAMPLE:
             self._turns.remove(turn)
-            self._found += [Way(made, rate)] if turn.size == SAMPLE else []
+            self._found.append(Way(made, rate))
         return results
-
-
-@dataclass(frozen=True)
-class _Turn:
-    """What makes a pipeline with an engine, and how many inputs it gets."""
-
-    make: Callable[[], Pipeline]
-    size: int

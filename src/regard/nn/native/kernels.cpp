@@ -29,6 +29,34 @@ typedef float loose __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t marks __attribute__((vector_size(32)));
 static const whole L = 8;
 
+// As many numbers as the processor multiplies at once, where nothing is added up across them: any number gives the same
+// bits.
+#if defined(__AVX512F__)
+typedef float row __attribute__((vector_size(64)));
+typedef float loose_row __attribute__((vector_size(64), aligned(4), may_alias));
+static inline row row_at(const float* from) { return *(const loose_row*)from; }
+static inline void set_row(float* to, row x) { *(loose_row*)to = x; }
+static inline row repeated(float x) { return (row)_mm512_set1_ps(x); }
+static inline row fused(row a, row b, row c) { return (row)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
+static inline row row_of(const int8_t* from) {
+    return (row)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i*)from)));
+}
+#else
+typedef lanes row;
+static inline row row_at(const float* from) { return *(const loose*)from; }
+static inline void set_row(float* to, row x) { *(loose*)to = x; }
+static inline row repeated(float x) { return lanes{x, x, x, x, x, x, x, x}; }
+static inline row row_of(const int8_t* from) {
+#if defined(__AVX2__) && defined(__FMA__)
+    return (row)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i*)from)));
+#else
+    row found;
+    for (int i = 0; i < L; i++) found[i] = from[i];
+    return found;
+#endif
+}
+#endif
+
 static inline lanes load(const float* from) { return *(const loose*)from; }
 static inline void store(float* to, lanes x) { *(loose*)to = x; }
 static inline lanes all(float x) { return lanes{x, x, x, x, x, x, x, x}; }
@@ -113,6 +141,16 @@ static inline lanes exponential(lanes x) {
 // The weights of a product lie in panels: sixteen columns side by side, for one k after the other. Sums go along k, and
 // begin anew after so many: rounding grows with the length of a sum.
 static const whole PANEL = 16, EXACT = 64, GROUP = 32, STRETCH = 512, BLOCK = 96;
+// What the processor multiplies at once are a panel's sides. At most so many rows of x go together, through as many
+// panels as there is room for their sums; several rows take so many panels before the next.
+static const int SIDES = PANEL * sizeof(float) / sizeof(row), FEW = 6;
+#if defined(__AVX512F__)
+static const int MANY = 2 * FEW, WIDE = 4;
+constexpr int beside(int rows) { return rows > FEW ? 2 : 4; }
+#else
+static const int MANY = FEW, WIDE = 1;
+constexpr int beside(int rows) { return rows > 3 ? 1 : rows > 1 ? 2 : 4; }
+#endif
 
 // Weights as they are.
 struct Full {
@@ -120,8 +158,10 @@ struct Full {
     const float* panels;
     whole K;
     Full at(whole n, whole k) const { return {panels + n * K + k * PANEL, K}; }
-    lanes side(int p, whole k) const { return load(panels + p / 2 * K * PANEL + k * PANEL + p % 2 * L); }
-    lanes scaled(int, lanes x) const { return x; }
+    row side(int p, whole k) const {
+        return row_at(panels + p / SIDES * K * PANEL + k * PANEL + p % SIDES * (PANEL / SIDES));
+    }
+    row scaled(int, row x) const { return x; }
 };
 
 // Weights in eight bits, those of a group along k times a scale of their column.
@@ -134,56 +174,54 @@ struct Small {
     Small at(whole n, whole k) const {
         return {panels + n * K + k * PANEL, scales + n * groups() + k / GROUP * PANEL, K};
     }
-    lanes side(int p, whole k) const {
-        const int8_t* from = panels + p / 2 * K * PANEL + k * PANEL + p % 2 * L;
-#if defined(__AVX2__) && defined(__FMA__)
-        return (lanes)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i*)from)));
-#else
-        lanes found;
-        for (int i = 0; i < L; i++) found[i] = from[i];
-        return found;
-#endif
+    row side(int p, whole k) const {
+        return row_of(panels + p / SIDES * K * PANEL + k * PANEL + p % SIDES * (PANEL / SIDES));
     }
-    lanes scaled(int p, lanes x) const { return x * load(scales + p / 2 * groups() * PANEL + p % 2 * L); }
+    row scaled(int p, row x) const {
+        return x * row_at(scales + p / SIDES * groups() * PANEL + p % SIDES * (PANEL / SIDES));
+    }
 };
 
 // M rows with P panels; with `begun`, added to what is there.
 template <int M, int P, class Weights>
 static inline void tile(const float* x, whole xs, const Weights& w, whole K, bool begun, const float* b, float* out,
                         whole os, whole columns) {
-    lanes found[M][2 * P];
+    const int sides = SIDES * P;
+    const whole each = PANEL / SIDES;
+    row found[M][sides];
     for (int m = 0; m < M; m++)
-        for (int p = 0; p < 2 * P; p++) found[m][p] = all(0.0f);
+        for (int p = 0; p < sides; p++) found[m][p] = repeated(0.0f);
     for (whole k = 0; k < K; k++) {
-        lanes side[2 * P];
-        for (int p = 0; p < 2 * P; p++) side[p] = w.side(p, k);
+        row side[sides];
+        for (int p = 0; p < sides; p++) side[p] = w.side(p, k);
         for (int m = 0; m < M; m++) {
-            lanes one = all(x[m * xs + k]);
-            for (int p = 0; p < 2 * P; p++) found[m][p] = fused(one, side[p], found[m][p]);
+            row one = repeated(x[m * xs + k]);
+            for (int p = 0; p < sides; p++) found[m][p] = fused(one, side[p], found[m][p]);
         }
     }
     for (int m = 0; m < M; m++) {
-        float part[2 * L * P], *to = out + m * os;
-        for (int p = 0; p < 2 * P; p++) found[m][p] = w.scaled(p, found[m][p]);
+        float part[PANEL * P], *to = out + m * os;
+        for (int p = 0; p < sides; p++) found[m][p] = w.scaled(p, found[m][p]);
         if (columns < PANEL * P) {
-            for (int p = 0; p < 2 * P; p++) store(part + p * L, found[m][p]);
+            for (int p = 0; p < sides; p++) set_row(part + p * each, found[m][p]);
             for (whole n = 0; n < columns; n++) {
                 float total = begun ? to[n] + part[n] : part[n];
                 to[n] = b ? total + b[n] : total;
             }
             continue;
         }
-        for (int p = 0; p < 2 * P; p++) {
-            lanes total = begun ? load(to + p * L) + found[m][p] : found[m][p];
-            store(to + p * L, b ? total + load(b + p * L) : total);
+        for (int p = 0; p < sides; p++) {
+            row total = begun ? row_at(to + p * each) + found[m][p] : found[m][p];
+            set_row(to + p * each, b ? total + row_at(b + p * each) : total);
         }
     }
 }
 
 // Columns first to end of M rows, for k of a stretch.
-template <int M, int P, class Weights>
-static inline void along(const float* x, whole xs, const Weights& w, whole k, whole stop, const float* b, float* out,
-                         whole os, whole first, whole end) {
+template <int M, class Weights>
+static void along(const float* x, whole xs, const Weights& w, whole k, whole stop, const float* b, float* out,
+                  whole os, whole first, whole end) {
+    const int P = beside(M);
     for (whole n = first; n < end;) {
         whole columns = end - n < PANEL ? end - n : PANEL;
         bool several = end - n >= PANEL * P;
@@ -198,6 +236,13 @@ static inline void along(const float* x, whole xs, const Weights& w, whole k, wh
     }
 }
 
+// The same of as many rows as are left, at most M.
+template <int M, class... Rest>
+static void left_over(whole rows, const Rest&... rest) {
+    if (rows == M) along<M>(rest...);
+    else if constexpr (M > 1) left_over<M - 1>(rows, rest...);
+}
+
 // out = x w^T + b, columns `first`, a multiple of sixteen, to `end`; rows of x and out lie xs and os apart.
 template <class Weights>
 static void product(const float* x, whole xs, whole M, const Weights& w, const float* b, float* out, whole os,
@@ -206,19 +251,14 @@ static void product(const float* x, whole xs, whole M, const Weights& w, const f
         whole stop = k + STRETCH < w.K ? k + STRETCH : w.K;
         for (whole m0 = 0; m0 < M; m0 += BLOCK) {
             whole m1 = m0 + BLOCK < M ? m0 + BLOCK : M;
-            // One row after another through all panels, or panel by panel for all rows, which stay near.
-            for (whole n = first, wide = m1 - m0 < 6 ? end - first : PANEL; n < end; n += wide) {
+            // One row after another through all panels, or some panels for all rows, which stay near.
+            for (whole n = first, wide = m1 - m0 < FEW ? end - first : PANEL * WIDE; n < end; n += wide) {
                 whole next = n + wide < end ? n + wide : end, m = m0;
-                for (; m + 6 <= m1; m += 6) along<6, 1>(x + m * xs, xs, w, k, stop, b, out + m * os, os, n, next);
-                const float* from = x + m * xs;
-                float* to = out + m * os;
-                switch (m1 - m) {
-                    case 1: along<1, 4>(from, xs, w, k, stop, b, to, os, n, next); break;
-                    case 2: along<2, 2>(from, xs, w, k, stop, b, to, os, n, next); break;
-                    case 3: along<3, 2>(from, xs, w, k, stop, b, to, os, n, next); break;
-                    case 4: along<4, 1>(from, xs, w, k, stop, b, to, os, n, next); break;
-                    case 5: along<5, 1>(from, xs, w, k, stop, b, to, os, n, next); break;
-                }
+                for (; m + MANY <= m1; m += MANY)
+                    along<MANY>(x + m * xs, xs, w, k, stop, b, out + m * os, os, n, next);
+                for (; m + FEW <= m1; m += FEW)
+                    along<FEW>(x + m * xs, xs, w, k, stop, b, out + m * os, os, n, next);
+                left_over<FEW - 1>(m1 - m, x + m * xs, xs, w, k, stop, b, out + m * os, os, n, next);
             }
         }
     }
