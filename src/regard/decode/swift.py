@@ -65,9 +65,28 @@ class Swift(Batch):
         self.nearest, self.readable = _nearest(alive), False
         self.written: list[Written] = []
         while alive:
-            said_RV, self.state = self.model.step(self.pieces, self.state)
-            alive = self._grown(alive, said_RV)
+            if (left := self._walked(alive)) is None:
+                said_RV, self.state = self.model.step(self.pieces, self.state)
+                left = self._grown(alive, said_RV)
+            alive = left
             yield
+
+    def _walked(self, alive: list[Following]) -> list[Following] | None:
+        """What is still alive after as many steps as the model can take without being asked; None: it cannot."""
+        walk, length, size = getattr(self.model, "walk", None), len(self.written) + 1, self.rules.size
+        most, full = self.nearest - length, len(self.before.totals) == len(alive) * size
+        if walk is None or not self.readable or most < 1 or not full:
+            return None
+        walked = walk(self.pieces, self.state, (self.before, self.rules, length, most))
+        if walked is None:
+            return None
+        steps, self.state = walked
+        self.written += zip(steps.rows.tolist(), steps.pieces.tolist(), steps.values.tolist(), strict=True)
+        self.before = steps.after
+        self.pieces = steps.pieces[-1] if len(steps.pieces) else self.pieces
+        if steps.said is None:
+            return alive
+        return self._one_by_one(alive, steps.said, steps.chosen and Choices(steps.chosen, size))
 
     def _grown(self, alive: list[Following], said: Float[Tensor, "R V"]) -> list[Following]:
         length = len(self.written) + 1

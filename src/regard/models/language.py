@@ -12,7 +12,7 @@ from regard.errors import ConfigError, ModelError
 from regard.models.heads import NextPiece
 from regard.models.protocols import Decoded, Start, State, Vocabulary, check_pieces, if_ragged
 from regard.models.transformer import Stack, StackSettings, placed_outside, refuse_length
-from regard.nn import plans
+from regard.nn import native, plans
 from regard.nn.blocks import Depth, Past, Scene
 from regard.nn.dropout import Dropout
 from regard.nn.embeddings import Embedding, UnscaledSettings
@@ -78,6 +78,12 @@ class TransformerLanguage(nn.Module):
         decoded, pasts = self._decode(pieces[:, None], None, at, own.pasts)
         plans.ended(pasts, self.embedding, self.output.readout)
         return self.output.log_probabilities(decoded)[:, 0], State(None, Generated(own.at + 1, pasts))
+
+    def walk(self, pieces: Int[Tensor, " R"], state: State, walk: plans.Walk) -> tuple[native.Steps, State] | None:
+        """Several steps of beams at once; None where each has to be taken by itself."""
+        own: Generated = state.own
+        walked = plans.walked(pieces, own.pasts, None, walk) if isinstance(own.at, int) else None
+        return None if walked is None else (walked[0], State(None, Generated(walked[1].length, walked[1])))
 
     def _decode(
         self,

@@ -62,7 +62,7 @@ class Start(NamedTuple):
 
 @runtime_checkable
 class Decoder(Protocol):
-    """All that generates, whatever it is made of."""
+    """All that generates, whatever it is made of. One that has a `walk` too can take several steps in one call."""
 
     vocabulary: Vocabulary
 

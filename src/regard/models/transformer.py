@@ -33,7 +33,7 @@ from regard.models.protocols import (
     if_ragged,
     repeated,
 )
-from regard.nn import plans
+from regard.nn import native, plans
 from regard.nn.blocks import Block, BlockSettings, Depth, Past, Scene
 from regard.nn.embeddings import Embedding, EmbeddingSettings
 from regard.nn.norms import NORMS
@@ -259,6 +259,11 @@ class Transformer(nn.Module):
         decoded, pasts = self._decode(pieces[:, None], shared, pasts, length)
         plans.ended(pasts, self.embedding, None if self.settings.copying else self.output.readout)
         return self.output.log_probabilities(decoded)[:, 0], State(shared, (length + 1, pasts))
+
+    def walk(self, pieces: Int[Tensor, " R"], state: State, walk: plans.Walk) -> tuple[native.Steps, State] | None:
+        """Several steps of beams at once; None where each has to be taken by itself."""
+        walked = plans.walked(pieces, state.own[1], state.shared.sources, walk)
+        return None if walked is None else (walked[0], State(state.shared, (walked[1].length, walked[1])))
 
     def _decode(
         self, target: Int[Tensor, "R T"], shared: Shared, pasts: tuple[Past, ...] | Going | None, begin: int

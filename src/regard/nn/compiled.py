@@ -22,6 +22,7 @@ from regard.nn import native
 from regard.nn.blocks import Block, Past, Residual, Scene
 from regard.nn.embeddings import Embedding, Readout
 from regard.nn.feedforward import ACTIVATIONS
+from regard.nn.native import Hypotheses, Rules, Steps
 from regard.nn.native import structures as c
 from regard.nn.norms import LayerNorm, RMSNorm
 from regard.nn.remembered import Remembered
@@ -29,6 +30,10 @@ from regard.nn.stepping import Ordinary
 
 # Places that a table has room for at first, and the widest head that can be turned.
 ROOM, WIDEST = 32, 1024
+# So many steps are taken without anybody asking at most: nobody can interrupt them.
+STRIDE = 32
+# The row that each came from, its piece and its log-probability.
+WRITTEN = torch.int64, torch.int64, torch.float64
 
 
 class Ends:
@@ -56,9 +61,15 @@ class Ends:
         lowest, highest = torch.aminmax(pieces)
         return int(lowest) >= 0 and int(highest) < self.embedding.vectors.shape[0]
 
-    def position(self, at: range) -> Float[Tensor, "1 1 D"]:
+    def position(self, at: range) -> Float[Tensor, "1 T D"]:
         """What is added to every vector there."""
-        return self.embedding.position.embed(self.nothing, at).contiguous()
+        return self.embedding.position.embed(self.nothing.expand(1, len(at), -1), at).contiguous()
+
+    def given(self, pieces: Int[Tensor, " R"], position: Float[Tensor, "1 T D"], said: Float[Tensor, "R V"]) -> c.Ends:
+        """As the kernels take them: pieces, where they stand, and room for what may follow."""
+        vectors = self.embedding.vectors.data_ptr()
+        places = position.data_ptr(), pieces.data_ptr()
+        return c.Ends(vectors, self.embedding.factor, *places, self.out, said.data_ptr())
 
 
 class Kept:
@@ -166,15 +177,40 @@ class Compiled:
         at, rows = range(kept.length, kept.length + 1), pieces.shape[0]
         x, said = torch.empty(rows, 1, self.width), torch.empty(rows, kept.ends.out.out)
         pieces, position = pieces.long().contiguous(), kept.ends.position(at)
-        ends = c.Ends(
-            kept.ends.embedding.vectors.data_ptr(),
-            kept.ends.embedding.factor,
-            position.data_ptr(),
-            pieces.data_ptr(),
-            kept.ends.out,
-            said.data_ptr(),
-        )
+        ends = kept.ends.given(pieces, position, said)
         return said, self._run(x, at, kept.grown(1), False, None, sources, ends)
+
+    def walk(
+        self,
+        pieces: Int[Tensor, " R"],
+        kept: Kept,
+        sources: Remembered | None,
+        beams: Hypotheses,
+        rules: Rules,
+        length: int,
+        most: int,
+    ) -> tuple[Steps, Kept]:
+        """Steps of beams while all of them go on, at most so many; the first makes outputs of this length."""
+        kept = kept.grown(1)
+        assert kept.ends is not None
+        rows, places = kept.origin.shape
+        at = range(kept.length, min(kept.length + min(most, STRIDE), places))
+        x, said = torch.empty(rows, 1, self.width), torch.empty(rows, kept.ends.out.out)
+        # All of it moves with the hypotheses; what others hold of it stays.
+        origin, spare = kept.origin.clone(memory_format=torch.contiguous_format), torch.empty_like(kept.origin)
+        pieces, after = pieces.long().clone(), Hypotheses(beams.totals.clone(), beams.live.clone(), beams.ended)
+        froms, added, values = (torch.empty(len(at), rows, dtype=kind) for kind in WRITTEN)
+        position, (_alive, run) = kept.ends.position(at), self._asked(x, at, kept, origin, sources)
+        chosen, asked = native.choosing(said, after, length, rules)
+        moving = map(Tensor.data_ptr, (pieces, after.live, after.totals, froms, added, values))
+        walk = c.Walk(len(at), origin.data_ptr(), spare.data_ptr(), places, *moving, c.GOING)
+        around = kept.ends.given(pieces, position, said)
+        taken = native.kernels().regard_walk(byref(run), self.blocks, byref(around), byref(asked), byref(walk))
+        going, broken = walk.end == c.GOING, walk.end == c.BROKEN
+        kept.written[0] = kept.length + taken + (not going)
+        left = Kept(self, kept.table, origin, kept.written[0], kept.written, kept.ends)
+        rest = (None, None) if going else (said, None if broken else chosen)
+        return Steps(froms[:taken], added[:taken], values[:taken], after, *rest), left
 
     def remember(self, states: Sequence[Float[Tensor, "B S D"]], real: Bool[Tensor, "B S"] | None) -> Remembered | None:
         """A source as each block will attend to it; None where that is left to the modules."""
@@ -218,12 +254,24 @@ class Compiled:
             origin[:, length : length + pieces] = _rows(rows)
         kept.written[0] = length + pieces
         bias = None if real is None else _hidden(real)
-        steps = table.stride()
+        _alive, run = self._asked(x, at, kept, origin, sources)
+        run.look_ahead, run.bias = ahead, None if bias is None else bias.data_ptr()
+        if ends is None:
+            native.kernels().regard_run(byref(run), self.blocks)
+        else:
+            native.kernels().regard_step(byref(run), self.blocks, byref(ends))
+        return Kept(self, table, origin, length + pieces, kept.written, kept.ends)
+
+    def _asked(
+        self, x: Float[Tensor, "R T D"], at: range, kept: Kept, origin: Tensor, sources: Remembered | None
+    ) -> tuple[tuple[Tensor, ...], c.Run]:
+        """What the kernels are told of a pass, and the waves it points to, which have to stay."""
+        table, steps, waves = kept.table, kept.table.stride(), tuple[Tensor, ...]()
         run = c.Run(
             x=x.data_ptr(),
-            texts=rows,
-            pieces=pieces,
-            at=length,
+            texts=x.shape[0],
+            pieces=x.shape[1],
+            at=kept.length,
             width=self.width,
             kept=table.data_ptr(),
             layer_step=steps[0] if table.shape[0] > 1 or self.layers == 1 else 0,
@@ -232,23 +280,17 @@ class Compiled:
             row_step=steps[3],
             origin=origin.data_ptr(),
             origin_step=origin.stride(0),
-            look_ahead=ahead,
-            bias=None if bias is None else bias.data_ptr(),
             last=self.last,
             threads=native.threads(),
             layers=self.layers,
         )
         if isinstance(self.position, Rotary):
-            along, across = _waves(at, self.position.rates, self.position.layout)
-            run.along, run.across, run.turned = along.data_ptr(), across.data_ptr(), self.position.turned
-            run.pairs = self.position.layout == "pairs"
+            waves = _waves(at, self.position.rates, self.position.layout)
+            run.along, run.across = map(Tensor.data_ptr, waves)
+            run.turned, run.pairs = self.position.turned, self.position.layout == "pairs"
         if sources is not None:
             self._source(run, sources)
-        if ends is None:
-            native.kernels().regard_run(byref(run), self.blocks)
-        else:
-            native.kernels().regard_step(byref(run), self.blocks, byref(ends))
-        return Kept(self, table, origin, length + pieces, kept.written, kept.ends)
+        return waves, run
 
     def _source(self, run: c.Run, sources: Remembered) -> None:
         """Says where the sources lie."""

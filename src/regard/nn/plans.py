@@ -20,6 +20,8 @@ from regard.nn.remembered import Remembered
 from regard.nn.stepping import Growing, Ordinary
 
 Plan = Compiled | Ordinary
+Walk = tuple[native.Hypotheses, native.Rules, int, int]
+"""Beams, the rules they go by, how long the first step makes an output, and how many steps there may be."""
 Going = Kept | Growing
 
 
@@ -86,11 +88,25 @@ def stepped(
     pieces: Int[Tensor, " R"], past: object, sources: Remembered | None = None
 ) -> tuple[Float[Tensor, "R V"], Kept] | None:
     """A whole step, from pieces to what may follow them, where the kernels can take it and nobody watches."""
+    kept = _steppable(pieces, past, sources)
+    return None if kept is None else kept.plan.step(pieces, kept, sources)
+
+
+def walked(
+    pieces: Int[Tensor, " R"], past: object, sources: Remembered | None, walk: Walk
+) -> tuple[native.Steps, Kept] | None:
+    """Several steps at once, where the kernels can take them and nobody watches."""
+    kept = _steppable(pieces, past, sources)
+    return None if kept is None else kept.plan.walk(pieces, kept, sources, *walk)
+
+
+def _steppable(pieces: Int[Tensor, " R"], past: object, sources: Remembered | None) -> Kept | None:
+    """Where texts stand, if the kernels can go on from there with these pieces."""
     if not isinstance(past, Kept) or past.ends is None or watched() or torch.is_grad_enabled():
         return None
     rows = pieces.shape[0]
     fitting = rows == past.origin.shape[0] and readable(sources, rows) and past.ends.known(pieces)
-    return past.plan.step(pieces, past, sources) if fitting else None
+    return past if fitting else None
 
 
 def ended(past: object, embedding: Embedding, readout: Readout | None) -> None:

@@ -1,6 +1,6 @@
 """Kernels of our own for reading and writing on a processor; torch where they cannot be had."""
 
-from regard.nn.native.choosing import OPEN, Chosen, Hypotheses, Rules, choose
+from regard.nn.native.choosing import OPEN, Chosen, Hypotheses, Rules, Steps, choose, choosing
 from regard.nn.native.kernels import (
     Natively,
     Sample,
@@ -29,9 +29,11 @@ __all__ = [
     "Natively",
     "Rules",
     "Sample",
+    "Steps",
     "activation",
     "attention",
     "choose",
+    "choosing",
     "fingerprint",
     "kernels",
     "linear",

@@ -21,7 +21,7 @@ SOURCE = Path(__file__).with_name("kernels.cpp")
 FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fopenmp", "-fPIC", "-std=c++17", "-Wno-psabi")
 COMPILERS = ("c++", "g++", "clang++")
 LONGEST = 120
-VERSION = 3
+VERSION = 4
 
 
 class Missing(Exception):
@@ -49,7 +49,7 @@ def found() -> ctypes.CDLL:
             _compile(compiler, path)
         loaded = ctypes.CDLL(str(path))
         loaded.regard_sample.restype = ctypes.c_uint64
-        loaded.regard_top.restype = loaded.regard_choose.restype = ctypes.c_int64
+        loaded.regard_top.restype = loaded.regard_choose.restype = loaded.regard_walk.restype = ctypes.c_int64
         version = loaded.regard_version()
     except subprocess.CalledProcessError as problem:
         said = problem.stderr.decode("utf-8", "replace").strip().splitlines()

@@ -51,13 +51,32 @@ class Chosen(NamedTuple):
 KINDS = (torch.int64,) * 4 + (torch.float64,) * 2
 
 
+class Steps(NamedTuple):
+    """Steps that hypotheses took while all of them went on, and the one after, which a search has to see to itself."""
+
+    # Of each step and row: the row it came from, its piece and its log-probability.
+    rows: Int[Tensor, "T R"]
+    pieces: Int[Tensor, "T R"]
+    values: Float[Tensor, "T R"]
+    after: Hypotheses
+    # What may follow, and what was chosen of it, which is nothing where there is a NaN; None: all went on.
+    said: Float[Tensor, "R V"] | None
+    chosen: Chosen | None
+
+
 def choose(said: Float[Tensor, "R V"], before: Hypotheses, length: int, rules: Rules) -> Chosen | None:
     """The best after hypotheses that will have this length; None where there is a NaN."""
+    said = said.contiguous()
+    found, asked = choosing(said, before, length, rules)
+    return None if kernels().regard_choose(byref(asked)) else found
+
+
+def choosing(said: Float[Tensor, "R V"], before: Hypotheses, length: int, rules: Rules) -> tuple[Chosen, Choosing]:
+    """Room for what will be chosen, and what the kernels have to know."""
     sources, (rows, vocabulary) = before.live.shape[0], said.shape
     shapes = [(sources,)] * 2 + [(2, sources * rules.size)] * 4
     found = Chosen(*map(_empty, shapes, KINDS))
-    said = said.contiguous()
-    asked = Choosing(
+    return found, Choosing(
         said.data_ptr(),
         *map(Tensor.data_ptr, before),
         sources,
@@ -73,7 +92,6 @@ def choose(said: Float[Tensor, "R V"], before: Hypotheses, length: int, rules: R
         *map(Tensor.data_ptr, found),
         threads(),
     )
-    return None if kernels().regard_choose(byref(asked)) else found
 
 
 def _empty(shape: tuple[int, ...], kind: torch.dtype) -> Tensor:

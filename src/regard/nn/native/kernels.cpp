@@ -891,6 +891,41 @@ static bool chosen(const Choosing& by, whole source) {
     return true;
 }
 
+// What a walk keeps of its hypotheses, all of it moving along with them, and where it sets down what each step wrote.
+struct Walk {
+    whole most;
+    int32_t *origin, *spare;
+    whole places;
+    whole *pieces, *live;
+    double* totals;
+    whole *written_rows, *written_pieces;
+    double* written_values;
+    whole end;
+};
+
+enum { GOING, LEFT, BROKEN };
+
+// Whether every source goes on with all of its beams, and nothing ends.
+static bool even(const Choosing& by) {
+    for (whole source = 0; source < by.sources; source++)
+        if (by.going[source] != by.size || by.ending[source]) return false;
+    return true;
+}
+
+// After the step at a place, every hypothesis where the one stood that it goes on from.
+static void moved(const Walk& walk, const Choosing& by, whole rows, whole length) {
+    size_t each = rows * sizeof(whole);
+    memcpy(walk.pieces, by.pieces, each), memcpy(walk.totals, by.sums, each);
+    for (whole source = 0; source < by.sources; source++) walk.live[source] = by.size;
+    bool same = true;
+    for (whole row = 0; row < rows; row++) same = same && by.rows[row] == row;
+    if (same) return;
+    auto copied = [&](int32_t* to, const int32_t* from) { memcpy(to, from, length * sizeof(int32_t)); };
+    for (whole row = 0; row < rows; row++)
+        copied(walk.spare + row * walk.places, walk.origin + by.rows[row] * walk.places);
+    for (whole row = 0; row < rows; row++) copied(walk.origin + row * walk.places, walk.spare + row * walk.places);
+}
+
 // Rows in shares, one to a thread, where there is enough to do.
 template <class Work>
 static void shared(whole threads, whole rows, whole numbers, const Work& work) {
@@ -910,7 +945,7 @@ static void shared(whole threads, whole rows, whole numbers, const Work& work) {
 
 extern "C" {
 
-whole regard_version() { return 3; }
+whole regard_version() { return 4; }
 
 void regard_run(const Run* run, const Block* blocks) {
     whole threads = run->threads, rows = run->texts * run->pieces, weights = 0;
@@ -1054,5 +1089,28 @@ void regard_step(const Run* run, const Block* blocks, const Ends* ends) {
     regard_run(run, blocks);
     regard_linear(&ends->out, run->x, ends->said, run->texts, run->threads);
     regard_log_softmax(ends->said, run->texts, ends->out.out, run->threads);
+}
+
+// One step after another while all beams go on; gives how many were taken so. Where one ends, or rounding may decide,
+// or there is a NaN, that step is `said` and chosen, and left to whoever asked.
+whole regard_walk(const Run* given, const Block* blocks, const Ends* around, const Choosing* asked, Walk* walk) {
+    Run run = *given;
+    Ends ends = *around;
+    Choosing by = *asked;
+    whole rows = run.texts;
+    for (whole step = 0; step < walk->most; step++) {
+        for (whole row = 0; row < rows; row++) walk->origin[row * walk->places + run.at] = (int32_t)row;
+        regard_step(&run, blocks, &ends);
+        walk->end = regard_choose(&by) ? BROKEN : even(by) ? GOING : LEFT;
+        if (walk->end != GOING) return step;
+        size_t each = rows * sizeof(whole);
+        memcpy(walk->written_rows + step * rows, by.rows, each);
+        memcpy(walk->written_pieces + step * rows, by.pieces, each);
+        memcpy(walk->written_values + step * rows, by.values, each);
+        moved(*walk, by, rows, run.at + 1);
+        run.at++, by.length++, ends.position += run.width;
+        if (run.along) run.along += run.turned, run.across += run.turned;
+    }
+    return walk->most;
 }
 }

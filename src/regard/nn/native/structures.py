@@ -3,6 +3,8 @@
 from ctypes import POINTER, Structure, c_double, c_int64, c_void_p
 
 NORM_KINDS = {"none": 0, "layer": 1, "rms": 2}
+# How a walk ended: all went on; something was left to whoever asked; there was a NaN.
+GOING, LEFT, BROKEN = 0, 1, 2
 ACTIVATION_KINDS = {"relu": 0, "gelu": 1, "gelu_tanh": 2, "silu": 3}
 
 
@@ -139,4 +141,22 @@ class Choosing(Structure):
         ("values", c_void_p),
         ("sums", c_void_p),
         ("threads", c_int64),
+    )
+
+
+class Walk(Structure):
+    """What a walk of several steps keeps of its hypotheses, and where it sets down what each step wrote."""
+
+    _fields_ = (
+        ("most", c_int64),
+        ("origin", c_void_p),
+        ("spare", c_void_p),
+        ("places", c_int64),
+        ("pieces", c_void_p),
+        ("live", c_void_p),
+        ("totals", c_void_p),
+        ("written_rows", c_void_p),
+        ("written_pieces", c_void_p),
+        ("written_values", c_void_p),
+        ("end", c_int64),
     )
