@@ -118,6 +118,35 @@ def test_pretrained_vectors_of_another_width_are_refused_with_the_setting_that_t
         embedding().load(torch.randn(1, 300), torch.tensor([3]))
 
 
+def test_fixed_vectors_stand_beside_own_ones_that_begin_at_nothing(pieces: torch.Tensor) -> None:
+    made, trained, rows = embedding(width=5, fixed=4), torch.randn(3, 4), torch.tensor([7, 2, 9])
+    before = made.vectors.detach().clone()
+    made.load(trained, rows)
+    assert_close(made(rows[None], range(3)), (trained @ made.project.weight[:, 5:].T)[None])
+    others = [piece for piece in range(PIECES) if piece not in rows.tolist()]
+    assert torch.equal(made.vectors[others], before[others])
+    made(pieces, range(3)).sum().backward()
+    assert made.fixed.grad is None
+    assert made.vectors.grad is not None
+    assert "fixed" in made.state_dict()
+
+
+def test_what_hides_a_piece_leaves_its_fixed_vector() -> None:
+    made, rows = embedding(width=5, fixed=4, piece_dropout=0.5, scale=False), torch.arange(PIECES)
+    made.load(torch.ones(PIECES, 4), rows)
+    with torch.no_grad():
+        made.vectors.fill_(1.0)
+        made.project.weight.copy_(torch.cat([torch.ones(WIDTH, 5), torch.full((WIDTH, 4), 100.0)], dim=1))
+    made.train()
+    found = made(torch.arange(PIECES).repeat(20, 1), range(PIECES))
+    assert set(found.unique().round().tolist()) == {400.0, 410.0}
+
+
+def test_fixed_vectors_of_another_width_are_refused_with_the_setting_that_takes_them() -> None:
+    with pytest.raises(ModelError, match=r"width 300.*4.*set embedding\.fixed = 300"):
+        embedding(width=5, fixed=4).load(torch.randn(1, 300), torch.tensor([3]))
+
+
 def test_a_pretrained_vector_for_no_piece_is_refused() -> None:
     with pytest.raises(ModelError, match="11"):
         embedding().load(torch.randn(1, WIDTH), torch.tensor([PIECES]))

@@ -103,6 +103,18 @@ def check(recipe: Recipe) -> None:
             f"vectors.path = {recipe.vectors.path!r} begins embeddings, and so does model.start = "
             f"{recipe.model.start!r}, which brings its own; leave one of the two out."
         )
+    if recipe.vectors is None and not recipe.model.start and (width := _fixed(recipe.model.options)):
+        raise ConfigError(
+            f"embedding.fixed = {width} has room for vectors learned elsewhere, and there are none; name a file with "
+            "vectors.path, or leave embedding.fixed out."
+        )
+
+
+def _fixed(options: Mapping[str, Any]) -> int:
+    """The width of the fixed vectors that an embedding somewhere in these settings asks for."""
+    own = options.get("embedding")
+    wanted = int(own.get("fixed", 0)) if isinstance(own, Mapping) else 0
+    return max([wanted, *(_fixed(part) for part in options.values() if isinstance(part, Mapping))])
 
 
 def bundle_recipe(path: Path) -> dict[str, Any]:
@@ -112,7 +124,7 @@ def bundle_recipe(path: Path) -> dict[str, Any]:
 
 def vectors(task: Task, model: nn.Module, settings: VectorsSettings, root: str) -> str:
     """Put word vectors into a model's embeddings, and say how many words have one."""
-    told = []
+    told, how = [], "frozen" if settings.frozen else "learned further"
     for tokenizer, embedding in task.embeddings(model):
         words = {piece.removeprefix("▁"): number for number, piece in enumerate(tokenizer.pieces)}
         found = read_vectors(Path(root) / settings.path, words, settings.lower)
@@ -121,7 +133,8 @@ def vectors(task: Task, model: nn.Module, settings: VectorsSettings, root: str) 
         rows = torch.tensor([words[word] for word in found.words])
         embedding.load(torch.from_numpy(found.rows).to(embedding.vectors.device), rows, settings.frozen)
         told.append(f"{len(found.words):,} of {found.asked:,} pieces ({found.coverage:.1%})")
-    return f"{settings.path}: vectors for {' and '.join(told)}, {'frozen' if settings.frozen else 'learned further'}."
+        how = how if embedding.fixed is None else "beside vectors of their own, and as they are"
+    return f"{settings.path}: vectors for {' and '.join(told)}, {how}."
 
 
 def _few(names: tuple[str, ...] | list[str]) -> str:

@@ -188,7 +188,8 @@ class WideEncoder(nn.Module):
                 "give one kernel or more, and a multiple of their number."
             )
         # Vectors go in as they are: a convolution is a projection already.
-        inputs = (settings.embedding.width or settings.width) + settings.embedding.beside
+        wanted = settings.embedding
+        inputs = (wanted.width or settings.width) + wanted.fixed + wanted.beside
         self.embedding = Embedding(settings.embedding, vocabulary, inputs, Part(name="none"))
         self.convolutions = nn.ModuleList(
             Windows(inputs, settings.width // count, kernel) for kernel in settings.kernels

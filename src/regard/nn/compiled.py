@@ -49,7 +49,7 @@ class Ends:
     @classmethod
     def of(cls, embedding: Embedding, readout: Readout) -> "Ends | None":
         """Both for the kernels, or None where they do more than look up, scale, place and multiply."""
-        more = (embedding.project, embedding.segments, embedding.norm, readout.project)
+        more = (embedding.project, embedding.fixed, embedding.segments, embedding.norm, readout.project)
         plain = not embedding.beside and all(each is None for each in more)
         parts = (*embedding.modules(), *readout.modules())
         hooked = any(each._forward_hooks or each._forward_pre_hooks for each in parts)

@@ -18,10 +18,12 @@ from regard.nn.norms import LayerNorm
 class EmbeddingSettings(Settings):
     """`width` is the vectors' own where it differs from the model's; `segments` counts kinds of segment (BERT).
 
-    `beside` is the width of what else is known of each piece, `piece_dropout` how often a piece's own vector is hidden.
+    `fixed` is the width of vectors learned elsewhere that stand beside the own ones and stay as they are, `beside` that
+    of what else is known of each piece, `piece_dropout` how often a piece's own vector is hidden.
     """
 
     width: PositiveInt | None = None
+    fixed: NonNegativeInt = 0
     beside: NonNegativeInt = 0
     scale: bool = True
     norm: bool = False
@@ -38,7 +40,7 @@ class UnscaledSettings(EmbeddingSettings):
 
 
 class Embedding(nn.Module):
-    """P [E[piece] sqrt(D); beside] + position   (Vaswani et al. 2017, 3.4-3.5)."""
+    """P [E[piece] sqrt(D); G[piece]; beside] + position   (Vaswani et al. 2017, 3.4-3.5; G: Kim 2014, two channels)."""
 
     def __init__(self, settings: EmbeddingSettings, vocabulary: int, width: int, position: Part) -> None:
         super().__init__()
@@ -46,7 +48,8 @@ class Embedding(nn.Module):
         self.vocabulary, self.beside = vocabulary, settings.beside
         self.factor = math.sqrt(width) if settings.scale else 1.0
         self.vectors = nn.Parameter(torch.empty(vocabulary, own).normal_(0.0, own**-0.5))
-        inputs = own + settings.beside
+        self.fixed = nn.Parameter(torch.zeros(vocabulary, settings.fixed), False) if settings.fixed else None
+        inputs = own + settings.fixed + settings.beside
         self.project = linear(inputs, width, bias=False) if inputs != width else None
         self.position = make("position", POSITIONS, position, width)
         if self.position.acts == "attention":
@@ -69,9 +72,11 @@ class Embedding(nn.Module):
         beside: Float[Tensor, "B T X"] | None = None,
     ) -> Float[Tensor, "B T D"]:
         vectors_BTD = self._own(pieces)
-        if beside is not None or self.beside:
+        known = [] if self.fixed is None else [nn.functional.embedding(pieces, self.fixed)]
+        known += [self._checked(beside, pieces)] if beside is not None or self.beside else []
+        if known:
             # What stands beside a piece is not scaled as its vector is.
-            vectors_BTD = torch.cat([vectors_BTD, self._checked(beside, pieces) / self.factor], dim=-1)
+            vectors_BTD = torch.cat([vectors_BTD, *(each / self.factor for each in known)], dim=-1)
         if self.project is not None:
             vectors_BTD = self.project(vectors_BTD)
         placed_BTD = self.position.embed(vectors_BTD * self.factor, at)
@@ -120,14 +125,23 @@ class Embedding(nn.Module):
 
     @torch.no_grad()
     def load(self, vectors: Float[Tensor, "V X"], rows: Int[Tensor, " V"], frozen: bool = False) -> None:
-        """Pretrained vectors for these pieces; the rest keep their random start. Frozen freezes the whole table."""
-        if vectors.shape[-1] != self.vectors.shape[-1]:
+        """Pretrained vectors for these pieces; the rest keep their random start. Frozen freezes the whole table.
+
+        With `fixed` they stand beside the own vectors, which begin at zero: a piece that training never shows is known
+        by them alone.
+        """
+        table, setting = (self.vectors, "width") if self.fixed is None else (self.fixed, "fixed")
+        if vectors.shape[-1] != table.shape[-1]:
             raise ModelError(
-                f"The pretrained vectors have width {vectors.shape[-1]}, the embedding {self.vectors.shape[-1]}; "
-                f"set embedding.width = {vectors.shape[-1]}, which is then projected to the model's width."
+                f"The pretrained vectors have width {vectors.shape[-1]}, the embedding {table.shape[-1]}; "
+                f"set embedding.{setting} = {vectors.shape[-1]}, which is then projected to the model's width."
             )
         if not bool(((rows >= 0) & (rows < self.vocabulary)).all()):
             raise ModelError(f"Vectors for pieces {int(rows.min())} to {int(rows.max())} of only {self.vocabulary}.")
+        if self.fixed is not None:
+            self.fixed[rows] = vectors.to(self.fixed.dtype)
+            self.vectors[rows] = 0.0
+            return
         # The forward pass multiplies by sqrt(width); what was trained elsewhere is to arrive as it is.
         self.vectors[rows] = vectors.to(self.vectors.dtype) / self.factor
         self.vectors.requires_grad_(not frozen)

@@ -59,6 +59,8 @@ def _embedding(settings: StackSettings) -> Iterator[tuple[str, str]]:
     embedding = settings.embedding
     if embedding.beside:
         yield f"embedding.beside = {embedding.beside}", "it knows nothing of a piece but its number"
+    if embedding.fixed:
+        yield f"embedding.fixed = {embedding.fixed}", "its pieces have one vector each"
     if embedding.norm and settings.norm.name != "layer":
         yield f"embedding.norm and norm = {settings.norm}", "it has one kind of norm"
     if embedding.norm and embedding.epsilon != epsilon(settings.norm):

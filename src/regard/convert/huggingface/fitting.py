@@ -39,8 +39,8 @@ def common(settings: StackSettings, gated: bool = False) -> Iterator[Fault]:
         yield f"final_norm = {settings.final_norm}", "it norms the end of pre-norm stacks only"
     if settings.kept:
         yield "pruned heads", "all its layers have the same number of heads"
-    if settings.embedding.width not in (None, settings.width) or settings.embedding.beside:
-        yield "embedding.width or embedding.beside", "its vectors have the width of the model"
+    if settings.embedding.width not in (None, settings.width) or settings.embedding.beside or settings.embedding.fixed:
+        yield "embedding.width, embedding.fixed or embedding.beside", "its vectors have the width of the model"
     if settings.position.name == "sinusoidal" and settings.position.options.get("base", 10000.0) != 10000.0:
         yield f"position = {settings.position}", "its sinusoids have base 10000"
 
