@@ -239,3 +239,52 @@ def test_a_corpus_in_another_place_replaces_that_of_the_base() -> None:
     base = {"data": {"valid": {"share": [0.0, 0.1], "salt": "x"}, "policy": "skip"}}
     above = {"data": {"valid": {"path": "valid.tsv"}}}
     assert merged(base, above) == {"data": {"valid": {"path": "valid.tsv"}, "policy": "skip"}}
+
+
+def test_fixed_vectors_stand_in_the_bundle_and_never_move(tmp_path: Path) -> None:
+    (tmp_path / "vectors.txt").write_text("fine 1 2 3\ndull -1 -2 -3\nbright 4 5 6\n")
+    model = {"name": "recurrent", "width": 8, "embedding": {"width": 4, "fixed": 3, "seldom": 0.5}}
+    given = recipe(table(tmp_path, TWO), model=model, lexicon=3, vectors={"path": str(tmp_path / "vectors.txt")})
+    told: list[str] = []
+    training = Training(read(given), tmp_path / "run", tell=told.append)
+    for _ in training.steps():
+        pass
+    made = training.finish()
+    assert any("beside vectors of their own, and as they are" in line for line in told)
+    pieces = [piece.removeprefix("▁") for piece in made.task.reading.tokenizer.pieces]
+    found = regard.load(tmp_path / "run").model.state_dict()
+    numbers = [pieces.index(word) for word in ("fine", "dull", "bright")]
+    assert found["encoder.embedding.fixed"][numbers].tolist() == [[1, 2, 3], [-1, -2, -3], [4, 5, 6]]
+    # What training has moved; what it never showed is known by what stands beside it alone.
+    assert found["encoder.embedding.vectors"][numbers].abs().sum(1).gt(0).tolist() == [True, True, False]
+
+
+def test_room_for_fixed_vectors_wants_a_file_of_them(tmp_path: Path) -> None:
+    model = {"name": "recurrent", "width": 8, "embedding": {"width": 4, "fixed": 3}}
+    with pytest.raises(ConfigError, match=r"embedding\.fixed = 3 .*name a file with vectors\.path"):
+        Training(read(recipe(table(tmp_path, TWO), model=model)), tmp_path / "run")
+
+
+def test_seldom_words_are_counted_where_texts_are_read_and_refused_elsewhere(tmp_path: Path) -> None:
+    model = {"name": "recurrent", "width": 8, "embedding": {"seldom": 1.0}}
+    training = Training(read(recipe(table(tmp_path, TWO), model=model)), tmp_path / "run")
+    training.claim()
+    embedding, pieces = training.model.encoder.embedding, training.task.reading.tokenizer.pieces
+    film, warm = (next(n for n, piece in enumerate(pieces) if piece.endswith(word)) for word in ("film", "warm"))
+    rates = embedding.mistaken[[film, warm]]
+    assert 0 < rates.min() < rates.max() < 0.5
+    assert embedding.mistaken[embedding.unknown] == 1
+    columns = {"document": "document", "summary": "summary"}
+    with pytest.raises(ConfigError, match=r"embedding\.seldom counts the words of `text`"):
+        whole(tmp_path, {**WHOLE["recurrent"], "embedding": {"seldom": 1.0}}, columns, task="summarization")
+
+
+def test_a_run_with_seldom_words_goes_on_as_if_never_stopped(tmp_path: Path) -> None:
+    model = {"name": "recurrent", "width": 8, "embedding": {"seldom": 5.0}}
+    given = recipe(table(tmp_path, TWO), model=model, train={"updates": 6, "every": 3})
+    whole_run = regard.train(given, tmp_path / "whole").model.state_dict()
+    for step in Training(read(given), tmp_path / "broken").steps():
+        if step.progress.update == 4:
+            break
+    resumed = regard.train(given, tmp_path / "broken", resume=True).model.state_dict()
+    assert all(torch.equal(resumed[name], value) for name, value in whole_run.items())

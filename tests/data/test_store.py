@@ -196,3 +196,10 @@ def test_stores_of_different_columns_are_not_joined(tmp_path: Path) -> None:
 
 def test_a_corpus_is_what_can_be_prepared(tmp_path: Path) -> None:
     assert isinstance(corpus(tmp_path, sentences(1)), Rows)
+
+
+def test_tokens_are_counted_column_by_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.data.store.SOME", 2)
+    store = stored(tmp_path / "store", {"first": [[1, 1, 3], [], [3]], "second": [[2], [5, 5], []]})
+    assert store.occurrences("first", 6).tolist() == [0, 2, 0, 2, 0, 0]
+    assert store.occurrences("second", 6).tolist() == [0, 0, 1, 0, 0, 2]

@@ -221,3 +221,36 @@ def test_a_hidden_piece_loses_its_own_vector_and_keeps_what_stands_beside_it() -
     assert_close(found[~was_hidden], kept.expand(int((~was_hidden).sum()), -1))
     assert 0.35 < float(was_hidden.float().mean()) < 0.65
     assert_close(made.eval()(pieces, range(6), beside=known)[0, 0], made.project.weight[:, :4] @ vector + rest)
+
+
+def test_seldom_pieces_are_now_and_then_unknown_while_training() -> None:
+    torch.manual_seed(0)
+    made, occurrences = embedding(width=5, seldom=2.0, scale=False), torch.zeros(PIECES, dtype=torch.long)
+    occurrences[3], occurrences[4], occurrences[5] = 2, 6, 10**9
+    made.count(occurrences, unknown=1)
+    pieces = torch.tensor([[3, 4, 5]]).repeat(4000, 1)
+    unknown, own = made.vectors[1] @ made.project.weight.T, made.vectors[3:6] @ made.project.weight.T
+    made.train()
+    found = made(pieces, range(3))
+    taken = (found - unknown).abs().amax(-1) < 1e-6
+    assert_close(taken.float().mean(0), torch.tensor([0.5, 0.25, 0.0]), atol=0.03, rtol=0.0)
+    assert_close(found[~taken], own.expand(4000, -1, -1)[~taken])
+    assert_close(made.eval()(pieces, range(3)), own.expand(4000, -1, -1))
+    assert "mistaken" not in made.state_dict()
+
+
+def test_a_piece_taken_for_unknown_keeps_its_fixed_vector() -> None:
+    made = embedding(width=5, fixed=4, seldom=1e9, scale=False)
+    made.load(torch.randn(PIECES, 4), torch.arange(PIECES))
+    made.count(torch.ones(PIECES, dtype=torch.long), unknown=1)
+    made.train()
+    assert_close(made(torch.arange(PIECES)[None], range(PIECES))[0], made.fixed @ made.project.weight[:, 5:].T)
+
+
+def test_what_is_seldom_has_to_be_told() -> None:
+    made = embedding(seldom=0.5)
+    made.train()
+    with pytest.raises(ModelError, match=r"embedding\.seldom = 0\.5 hangs on how often"):
+        made(torch.tensor([[3]]), range(1))
+    with pytest.raises(ModelError, match=f"of 3 pieces, where this embedding has {PIECES}"):
+        made.count(torch.ones(3, dtype=torch.long), 1)

@@ -1,6 +1,6 @@
 """Where a model begins when it does not begin at random: another model, or word vectors learned elsewhere."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,8 +13,10 @@ from regard import bundle
 from regard.api.pipeline import inside
 from regard.api.recipes import merged
 from regard.bundle import Bundle
+from regard.data import Store
 from regard.errors import ConfigError, DataError
 from regard.models.build import encoder_options
+from regard.nn.embeddings import Embedding
 from regard.nn.parameters import fill_shared, named
 from regard.tasks import TASKS, Recipe, Task, VectorsSettings
 from regard.text import read_vectors
@@ -24,6 +26,8 @@ READS_BY = ("tokenizer.json", "letters.json")
 LABELS = ("labels.json", "tags.json")
 # The vectors by which an encoder knows its pieces.
 VECTORS = "encoder.embedding.vectors"
+# The column of what is read.
+READ = "text"
 # So many names of parameters are told; the rest are counted.
 NAMED = 4
 
@@ -135,6 +139,19 @@ def vectors(task: Task, model: nn.Module, settings: VectorsSettings, root: str) 
         told.append(f"{len(found.words):,} of {found.asked:,} pieces ({found.coverage:.1%})")
         how = how if embedding.fixed is None else "beside vectors of their own, and as they are"
     return f"{settings.path}: vectors for {' and '.join(told)}, {how}."
+
+
+def counted(task: Task, model: nn.Module, stores: Callable[[], Sequence[Store]]) -> None:
+    """Tell the embeddings that want to know how often training has each piece."""
+    if not any(module.seldom for module in model.modules() if isinstance(module, Embedding)):
+        return
+    if not all(READ in store.columns for store in stores()):
+        raise ConfigError(
+            f"embedding.seldom counts the words of `{READ}`, which this task's data do not have; set it to 0."
+        )
+    for tokenizer, embedding in task.embeddings(model):
+        found = sum(store.occurrences(READ, embedding.vocabulary) for store in stores())
+        embedding.count(torch.as_tensor(found).to(embedding.vectors.device), tokenizer.unknown)
 
 
 def _few(names: tuple[str, ...] | list[str]) -> str:

@@ -274,6 +274,7 @@ class Training:
         self.tell(f"A {self.recipe.model.name} of {parameters:,} parameters on {self.device}.")
         if self.recipe.vectors:
             self.tell(starts.vectors(self.task, model, self.recipe.vectors, self.recipe.data.root))
+        starts.counted(self.task, model, lambda: self.stores.each)
         return model
 
     @cached_property

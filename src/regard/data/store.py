@@ -25,6 +25,9 @@ from regard.data.manifest import DATA_FILES, LENGTHS, OFFSETS, PIECES, Manifest,
 from regard.errors import ConfigError
 from regard.files import FilePath, shown
 
+# So many examples are counted at once.
+SOME = 1 << 16
+
 
 class Store:
     """The examples of one corpus as integer sequences."""
@@ -70,6 +73,16 @@ class Store:
         if starts[-1] != end or end > self._pieces.size:
             raise Unusable(f"{shown(self.folder)}: example {index} is damaged. Prepare the data again.")
         return {name: self._pieces[starts[place] : starts[place + 1]] for place, name in enumerate(self.columns)}
+
+    def occurrences(self, column: str, size: int) -> Int[np.ndarray, " size"]:
+        """How often each of so many tokens stands in a column."""
+        place, found = self.columns.index(column), np.zeros(size, dtype=np.int64)
+        for first in range(0, len(self), SOME):
+            lengths = self.lengths[first : first + SOME].astype(np.int64)
+            begin, end = (int(self._offsets[at]) for at in (first, first + len(lengths)))
+            own = np.repeat(np.tile(np.arange(len(self.columns)), len(lengths)), lengths.ravel()) == place
+            found += np.bincount(self._pieces[begin:end][own], minlength=size)[:size]
+        return found
 
     def __reduce__(self) -> tuple[Callable[..., "Store"], tuple[Any, ...]]:
         """Another process opens the same files; the bytes do not travel."""

@@ -4,7 +4,7 @@ import math
 
 import torch
 from jaxtyping import Float, Int
-from pydantic import NonNegativeInt, PositiveInt
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 from torch import Tensor, nn
 
 from regard.attention import POSITIONS, At, Tap, linear
@@ -19,7 +19,9 @@ class EmbeddingSettings(Settings):
     """`width` is the vectors' own where it differs from the model's; `segments` counts kinds of segment (BERT).
 
     `fixed` is the width of vectors learned elsewhere that stand beside the own ones and stay as they are, `beside` that
-    of what else is known of each piece, `piece_dropout` how often a piece's own vector is hidden.
+    of what else is known of each piece, `piece_dropout` how often a piece's own vector is hidden. With `seldom`, a
+    piece that training has n times is taken for the unknown one in seldom / (seldom + n) of them, so that what is
+    unknown is learned too.
     """
 
     width: PositiveInt | None = None
@@ -31,6 +33,7 @@ class EmbeddingSettings(Settings):
     segments: NonNegativeInt = 0
     dropout: Rate = 0.1
     piece_dropout: Rate = 0.0
+    seldom: NonNegativeFloat = 0.0
 
 
 class UnscaledSettings(EmbeddingSettings):
@@ -47,6 +50,7 @@ class Embedding(nn.Module):
         own = settings.width or width
         self.vocabulary, self.beside = vocabulary, settings.beside
         self.factor = math.sqrt(width) if settings.scale else 1.0
+        self.mistaken: Tensor | None
         self.vectors = nn.Parameter(torch.empty(vocabulary, own).normal_(0.0, own**-0.5))
         self.fixed = nn.Parameter(torch.zeros(vocabulary, settings.fixed), False) if settings.fixed else None
         inputs = own + settings.fixed + settings.beside
@@ -62,6 +66,9 @@ class Embedding(nn.Module):
         )
         self.norm = LayerNorm(width, epsilon=settings.epsilon) if settings.norm else None
         self.dropout, self.hide = Dropout(settings.dropout), Dropout(settings.piece_dropout)
+        self.seldom, self.unknown = settings.seldom, 0
+        # How often each piece is taken for the unknown one while training; nobody needs it later.
+        self.register_buffer("mistaken", None, persistent=False)
         self.embedded = Tap("BTD")
 
     def forward(
@@ -96,10 +103,28 @@ class Embedding(nn.Module):
 
     def _own(self, pieces: Int[Tensor, "B T"]) -> Float[Tensor, "B T X"]:
         """The pieces' own vectors, some hidden as a whole while training   (Gal and Ghahramani 2016, section 4.2)."""
+        pieces = self._mistaken(pieces) if self.training and self.seldom else pieces
         vectors_BTX = nn.functional.embedding(pieces, self.vectors)
         if not self.training or self.hide.rate == 0.0:
             return vectors_BTX
         return vectors_BTX * self.hide(vectors_BTX.new_ones(*pieces.shape, 1))
+
+    def _mistaken(self, pieces: Int[Tensor, "B T"]) -> Int[Tensor, "B T"]:
+        """The pieces, seldom ones among them now and then unknown   (Kiperwasser and Goldberg 2016, section 4)."""
+        if self.mistaken is None:
+            raise ModelError(
+                f"embedding.seldom = {self.seldom} hangs on how often each piece occurs, which nobody has told; call "
+                "`count`, or set it to 0."
+            )
+        taken_BT = torch.rand(pieces.shape, device=pieces.device) < self.mistaken[pieces]
+        return pieces.masked_fill(taken_BT, self.unknown)
+
+    def count(self, occurrences: Int[Tensor, " V"], unknown: int) -> None:
+        """Tells how often training has each piece, and which one stands for all it does not have."""
+        if occurrences.shape != (self.vocabulary,):
+            raise ModelError(f"Occurrences of {len(occurrences)} pieces, where this embedding has {self.vocabulary}.")
+        self.unknown = unknown
+        self.mistaken = (self.seldom / (self.seldom + occurrences.double())).nan_to_num(0.0).float()
 
     def _checked(self, beside: Float[Tensor, "B T X"] | None, pieces: Int[Tensor, "B T"]) -> Float[Tensor, "B T X"]:
         if beside is None:
