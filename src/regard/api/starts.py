@@ -117,8 +117,10 @@ def check(recipe: Recipe) -> None:
 def _fixed(options: Mapping[str, Any]) -> int:
     """The width of the fixed vectors that an embedding somewhere in these settings asks for."""
     own = options.get("embedding")
-    wanted = int(own.get("fixed", 0)) if isinstance(own, Mapping) else 0
-    return max([wanted, *(_fixed(part) for part in options.values() if isinstance(part, Mapping))])
+    wanted = own.get("fixed", 0) if isinstance(own, Mapping) else 0
+    # What is no number is told where the model's settings are read.
+    here = wanted if isinstance(wanted, int) else 0
+    return max([here, *(_fixed(part) for part in options.values() if isinstance(part, Mapping))])
 
 
 def bundle_recipe(path: Path) -> dict[str, Any]:
