@@ -7,6 +7,7 @@ import torch
 
 import regard
 from regard.api import Materials, Training, read
+from regard.api.checks import check
 from regard.api.recipes import merged
 from regard.errors import ConfigError, RegardError
 
@@ -273,10 +274,12 @@ def test_seldom_words_are_counted_where_texts_are_read_and_refused_elsewhere(tmp
     film, warm = (next(n for n, piece in enumerate(pieces) if piece.endswith(word)) for word in ("film", "warm"))
     rates = embedding.mistaken[[film, warm]]
     assert 0 < rates.min() < rates.max() < 0.5
-    assert embedding.mistaken[embedding.unknown] == 1
+    # What training never has was put there on purpose, such as a mask.
+    assert embedding.mistaken[embedding.unknown] == 0
     columns = {"document": "document", "summary": "summary"}
-    with pytest.raises(ConfigError, match=r"embedding\.seldom counts the words of `text`"):
-        whole(tmp_path, {**WHOLE["recurrent"], "embedding": {"seldom": 1.0}}, columns, task="summarization")
+    for name, value in (("seldom", 1.0), ("fixed", 3)):
+        with pytest.raises(ConfigError, match=rf"embedding\.{name} = {value} is for models that only read"):
+            whole(tmp_path, {**WHOLE["recurrent"], "embedding": {name: value}}, columns, task="summarization")
 
 
 def test_a_run_with_seldom_words_goes_on_as_if_never_stopped(tmp_path: Path) -> None:
@@ -288,3 +291,21 @@ def test_a_run_with_seldom_words_goes_on_as_if_never_stopped(tmp_path: Path) -> 
             break
     resumed = regard.train(given, tmp_path / "broken", resume=True).model.state_dict()
     assert all(torch.equal(resumed[name], value) for name, value in whole_run.items())
+
+
+def test_what_is_seldom_is_no_trouble_to_a_check_nor_to_frozen_vectors(tmp_path: Path) -> None:
+    (tmp_path / "vectors.txt").write_text("fine 1 2 3\ndull -1 -2 -3\n")
+    model = {"name": "recurrent", "width": 8, "embedding": {"width": 3, "seldom": 1e6, "piece_dropout": 0.5}}
+    vectors = {"path": str(tmp_path / "vectors.txt"), "frozen": True}
+    training = Training(read(recipe(table(tmp_path, TWO), model=model, vectors=vectors)), tmp_path / "run")
+    for _ in training.steps():
+        assert training.model.encoder.embedding.training
+    training.finish()
+    (found,) = check(tmp_path / "run", "looking")
+    assert found.kept, found.text
+
+
+def test_a_start_without_fixed_vectors_gives_none(start: Path, tmp_path: Path) -> None:
+    model = {"start": str(start), "embedding": {"fixed": 3}}
+    with pytest.raises(ConfigError, match=r"has no fixed vectors for encoder\.embedding\.fixed"):
+        regard.train(recipe(table(tmp_path, TWO), model=model), tmp_path / "run")

@@ -100,3 +100,39 @@ def test_who_watches_sees_every_step() -> None:
         watched = search(model, source, real, way)
     assert len(seen) >= 10
     assert watched == search(model, source, real, way)
+
+
+def test_positions_that_run_out_later_are_not_asked_for() -> None:
+    model = made("learned", 1, 0.0)
+    source, real = sources(1)
+    short, long = (SearchSettings(method="greedy", longest_factor=0, longest_extra=extra) for extra in (60, 200))
+    for end in range(20):
+        # The first that lets every text come to its end within the 64 positions there are.
+        with torch.no_grad():
+            model.output.readout.bias[2] = end
+        wanted = search(Counting(model), source, real, short)
+        if all(outputs[0].complete for outputs in wanted):
+            break
+    assert max(len(outputs[0].pieces) for outputs in wanted) > 1
+    assert search(Counting(model), source, real, long) == search(Walking(model), source, real, long) == wanted
+
+
+def test_a_step_of_ones_own_is_not_walked_past() -> None:
+    model = made("sinusoidal", 2, -3.0)
+    source, real = sources(2)
+    way = SearchSettings(method="greedy", longest_factor=0, longest_extra=12)
+    wanted = search(model, source, real, way)
+
+    class Mine(type(model)):  # type: ignore[misc]
+        def step(self, *given_: Any) -> Any:
+            said, state = super().step(*given_)
+            return said.flip(-1), state
+
+    model.__class__ = Mine
+    other = search(model, source, real, way)
+    assert other != wanted
+    model.__class__ = Mine.__base__
+    counted, own = [], model.step
+    model.step = lambda *given_: (counted.append(1), own(*given_))[1]
+    assert search(model, source, real, way) == wanted
+    assert len(counted) >= 12

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from regard.api.broken import near, require, same
 from regard.api.checks_bundle import Subject
 from regard.attention import Check, reach, record, taps
+from regard.nn.embeddings import Embedding
 from regard.tasks import Batch, Result
 
 # Looking at every tensor of every step takes memory; a few texts prove as much as many.
@@ -42,6 +43,9 @@ def looking(given: Subject) -> str:
 def learned(model: nn.Module, task: Any, batch: Any) -> dict[str, Tensor]:
     """The loss of a training step, dropout drawn from a fixed seed, and every gradient."""
     before = copy.deepcopy(model.state_dict())
+    for embedding in (module for module in model.modules() if isinstance(module, Embedding) and module.seldom):
+        # How often training had each piece is not kept; here any number does.
+        embedding.count(torch.ones(embedding.vocabulary, dtype=torch.long), embedding.unknown)
     model.train().zero_grad()
     torch.manual_seed(0)
     loss = task.loss(model, batch, 0.0).total

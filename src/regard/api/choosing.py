@@ -6,7 +6,7 @@ decides, and nothing need be predicted twice.
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -17,10 +17,9 @@ from regard.engines import exported
 from regard.errors import RegardError
 from regard.tasks import Result
 
-# So many inputs are measured, two batches for each of two workers; of fewer than `LEAST` in all, measuring costs more
-# than it can gain. What is measured beside the work has so many before it, for whatever an engine does only once.
-SAMPLE, LEAST = 256, 600
-WARM = 32
+# So many inputs are tried, and of these the first not timed, for whatever an engine does only once; of fewer than
+# `LEAST` in all, measuring costs more than it can gain.
+SAMPLE, WARM, LEAST = 256, 128, 600
 
 
 @dataclass(frozen=True)
@@ -42,17 +41,18 @@ def ways(pipeline: Pipeline, folder: Path, sample: Sequence[Input]) -> list[Way]
 
 def _measured(pipeline: Pipeline, folder: Path, sample: Sequence[Input]) -> Iterator[Way]:
     """Each predicts a few inputs first, so that it is warm."""
+    timed = sample[WARM:] or sample
     for make in _makers(pipeline, folder):
         try:
             made = make()
             made.predict(sample[:WARM])
             began = time.perf_counter()
-            made.predict(sample)
+            made.predict(timed)
         # Not installed, cannot express the model, cannot do what is asked; whoever predicts says what is wrong with an
         # input.
         except RegardError:
             continue
-        yield Way(made, len(sample) / (time.perf_counter() - began))
+        yield Way(made, len(timed) / (time.perf_counter() - began))
 
 
 def _makers(pipeline: Pipeline, folder: Path) -> list[Callable[[], Pipeline]]:
@@ -96,9 +96,12 @@ class Trying:
         """By the engine whose turn it is, or by the plain one where that cannot; then it has no turn any more."""
         try:
             made = turn.result()
+            results = made.predict(some[:WARM])
+            # What is made beside the work would be counted with it.
+            wait(self._turns)
             began = time.perf_counter()
-            results = made.predict(some)
-            rate = len(some) / (time.perf_counter() - began)
+            results += made.predict(some[WARM:])
+            rate = len(some[WARM:]) / (time.perf_counter() - began)
         except RegardError:
             # Where this one cannot either, that is no fault of the engine's, which stays.
             results = self._plain.predict(some)

@@ -25,7 +25,8 @@ from regard.text import read_vectors
 READS_BY = ("tokenizer.json", "letters.json")
 LABELS = ("labels.json", "tags.json")
 # The vectors by which an encoder knows its pieces.
-VECTORS = "encoder.embedding.vectors"
+FIXED = "embedding.fixed"
+VECTORS, FIXED_VECTORS = "encoder.embedding.vectors", f"encoder.{FIXED}"
 # The column of what is read.
 READ = "text"
 # So many names of parameters are told; the rest are counted.
@@ -57,15 +58,20 @@ class Start:
         found = fill_shared(model, kept | self.pieces_alone(model))
         if not found.filled:
             raise ConfigError(f"Nothing of {self.path} fits this model; name a start of the same kind.")
+        if lacking := [name for name in found.fresh if name.endswith(FIXED)]:
+            raise ConfigError(
+                f"{self.path} has no fixed vectors for {lacking[0]}, and a model that goes on from another is given "
+                "none; leave embedding.fixed out."
+            )
         tell(f"{len(found.filled)} of its tensors taken over; new: {_few(found.fresh)}; left: {_few(found.unused)}.")
         return tuple(found.fresh)
 
     def pieces_alone(self, model: nn.Module) -> dict[str, Tensor]:
         """The vectors of its pieces without those of slots, which stand behind them, where the model has none."""
-        slots, stored, own = self.stored.recipe.get("slots", 0), self.stored.parameters.get(VECTORS), named(model)
-        if stored is None or VECTORS not in own or len(own[VECTORS]) != len(stored) - slots:
-            return {}
-        return {VECTORS: stored[: len(stored) - slots]}
+        slots, stored, own = self.stored.recipe.get("slots", 0), self.stored.parameters, named(model)
+        both = [name for name in (VECTORS, FIXED_VECTORS) if name in stored and name in own]
+        alone = {name: stored[name][: len(stored[name]) - slots] for name in both}
+        return {name: vectors for name, vectors in alone.items() if len(own[name]) == len(vectors)}
 
 
 def read(path: str) -> Start:
@@ -107,20 +113,31 @@ def check(recipe: Recipe) -> None:
             f"vectors.path = {recipe.vectors.path!r} begins embeddings, and so does model.start = "
             f"{recipe.model.start!r}, which brings its own; leave one of the two out."
         )
-    if recipe.vectors is None and not recipe.model.start and (width := _fixed(recipe.model.options)):
+    kind = TASKS[recipe.task]
+    for name in ("fixed", "seldom"):
+        if (value := _asked(recipe.model.options, name)) and not kind.encodes:
+            raise ConfigError(
+                f"embedding.{name} = {value} is for models that only read; the task {recipe.task} writes."
+            )
+    if (width := _asked(recipe.model.options, "fixed")) and recipe.vectors is None and not recipe.model.start:
         raise ConfigError(
             f"embedding.fixed = {width} has room for vectors learned elsewhere, and there are none; name a file with "
             "vectors.path, or leave embedding.fixed out."
         )
+    if (rate := _asked(recipe.model.options, "seldom")) and READ not in kind.fields:
+        raise ConfigError(
+            f"embedding.seldom = {rate} counts the words of `{READ}`, which the task {recipe.task} does not have; "
+            "set it to 0."
+        )
 
 
-def _fixed(options: Mapping[str, Any]) -> int:
-    """The width of the fixed vectors that an embedding somewhere in these settings asks for."""
+def _asked(options: Mapping[str, Any], name: str) -> int | float:
+    """The highest number that a setting of this name has in any embedding of these settings."""
     own = options.get("embedding")
-    wanted = own.get("fixed", 0) if isinstance(own, Mapping) else 0
+    wanted = own.get(name, 0) if isinstance(own, Mapping) else 0
     # What is no number is told where the model's settings are read.
-    here = wanted if isinstance(wanted, int) else 0
-    return max([here, *(_fixed(part) for part in options.values() if isinstance(part, Mapping))])
+    here = wanted if isinstance(wanted, int | float) else 0
+    return max([here, *(_asked(part, name) for part in options.values() if isinstance(part, Mapping))])
 
 
 def bundle_recipe(path: Path) -> dict[str, Any]:
@@ -147,10 +164,6 @@ def counted(task: Task, model: nn.Module, stores: Callable[[], Sequence[Store]])
     """Tell the embeddings that want to know how often training has each piece."""
     if not any(module.seldom for module in model.modules() if isinstance(module, Embedding)):
         return
-    if not all(READ in store.columns for store in stores()):
-        raise ConfigError(
-            f"embedding.seldom counts the words of `{READ}`, which this task's data do not have; set it to 0."
-        )
     for tokenizer, embedding in task.embeddings(model):
         found = sum(store.occurrences(READ, embedding.vocabulary) for store in stores())
         embedding.count(torch.as_tensor(found).to(embedding.vectors.device), tokenizer.unknown)

@@ -77,9 +77,13 @@ class Store:
     def occurrences(self, column: str, size: int) -> Int[np.ndarray, " size"]:
         """How often each of so many tokens stands in a column."""
         place, found = self.columns.index(column), np.zeros(size, dtype=np.int64)
+        for file in self._watched:
+            file.require_same()
         for first in range(0, len(self), SOME):
             lengths = self.lengths[first : first + SOME].astype(np.int64)
             begin, end = (int(self._offsets[at]) for at in (first, first + len(lengths)))
+            if begin + int(lengths.sum()) != end or end > self._pieces.size:
+                raise Unusable(f"{shown(self.folder)} is damaged. Prepare the data again.")
             own = np.repeat(np.tile(np.arange(len(self.columns)), len(lengths)), lengths.ravel()) == place
             found += np.bincount(self._pieces[begin:end][own], minlength=size)[:size]
         return found

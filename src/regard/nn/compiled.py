@@ -194,7 +194,10 @@ class Compiled:
         kept = kept.grown(1)
         assert kept.ends is not None
         rows, places = kept.origin.shape
-        at = range(kept.length, min(kept.length + min(most, STRIDE), places))
+        # Positions are asked for ahead, but never past those there are: a search may end before.
+        reach = kept.ends.embedding.position.length
+        stop = min(kept.length + min(most, STRIDE), places, places if reach is None else reach)
+        at = range(kept.length, max(stop, kept.length + 1))
         x, said = torch.empty(rows, 1, self.width), torch.empty(rows, kept.ends.out.out)
         # All of it moves with the hypotheses; what others hold of it stays.
         origin, spare = kept.origin.clone(memory_format=torch.contiguous_format), torch.empty_like(kept.origin)
@@ -205,6 +208,7 @@ class Compiled:
         moving = map(Tensor.data_ptr, (pieces, after.live, after.totals, froms, added, values))
         walk = c.Walk(len(at), origin.data_ptr(), spare.data_ptr(), places, *moving, c.GOING)
         around = kept.ends.given(pieces, position, said)
+        kept.written[0] = at.stop
         taken = native.kernels().regard_walk(byref(run), self.blocks, byref(around), byref(asked), byref(walk))
         going, broken = walk.end == c.GOING, walk.end == c.BROKEN
         kept.written[0] = kept.length + taken + (not going)

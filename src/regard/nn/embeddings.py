@@ -103,28 +103,41 @@ class Embedding(nn.Module):
 
     def _own(self, pieces: Int[Tensor, "B T"]) -> Float[Tensor, "B T X"]:
         """The pieces' own vectors, some hidden as a whole while training   (Gal and Ghahramani 2016, section 4.2)."""
-        pieces = self._mistaken(pieces) if self.training and self.seldom else pieces
-        vectors_BTX = nn.functional.embedding(pieces, self.vectors)
+        vectors_BTX = self._mistaken(pieces) if self.training and self.seldom else self._looked_up(pieces)
         if not self.training or self.hide.rate == 0.0:
             return vectors_BTX
         return vectors_BTX * self.hide(vectors_BTX.new_ones(*pieces.shape, 1))
 
-    def _mistaken(self, pieces: Int[Tensor, "B T"]) -> Int[Tensor, "B T"]:
-        """The pieces, seldom ones among them now and then unknown   (Kiperwasser and Goldberg 2016, section 4)."""
+    def _looked_up(self, pieces: Int[Tensor, "B T"]) -> Float[Tensor, "B T X"]:
+        return nn.functional.embedding(pieces, self.vectors)
+
+    def _mistaken(self, pieces: Int[Tensor, "B T"]) -> Float[Tensor, "B T X"]:
+        """Own vectors, of seldom pieces now and then the unknown one's   (Kiperwasser and Goldberg 2016, section 4).
+
+        A piece with a fixed vector has none of its own then, as one that training never shows.
+        """
         if self.mistaken is None:
             raise ModelError(
                 f"embedding.seldom = {self.seldom} hangs on how often each piece occurs, which nobody has told; call "
                 "`count`, or set it to 0."
             )
         taken_BT = torch.rand(pieces.shape, device=pieces.device) < self.mistaken[pieces]
-        return pieces.masked_fill(taken_BT, self.unknown)
+        if self.fixed is None:
+            return self._looked_up(pieces.masked_fill(taken_BT, self.unknown))
+        known_BT = nn.functional.embedding(pieces, self.fixed).any(-1)
+        vectors_BTX = self._looked_up(pieces.masked_fill(taken_BT & ~known_BT, self.unknown))
+        return vectors_BTX.masked_fill((taken_BT & known_BT)[..., None], 0.0)
 
     def count(self, occurrences: Int[Tensor, " V"], unknown: int) -> None:
-        """Tells how often training has each piece, and which one stands for all it does not have."""
+        """Tells how often training has each piece, and which one stands for all it does not have.
+
+        What its texts never have and a batch has nevertheless, such as a mask, was put there on purpose and stays.
+        """
         if occurrences.shape != (self.vocabulary,):
             raise ModelError(f"Occurrences of {len(occurrences)} pieces, where this embedding has {self.vocabulary}.")
         self.unknown = unknown
-        self.mistaken = (self.seldom / (self.seldom + occurrences.double())).nan_to_num(0.0).float()
+        rates_V = self.seldom / (self.seldom + occurrences.double().clamp(min=1.0))
+        self.mistaken = rates_V.masked_fill(occurrences == 0, 0.0).float().to(self.vectors.device)
 
     def _checked(self, beside: Float[Tensor, "B T X"] | None, pieces: Int[Tensor, "B T"]) -> Float[Tensor, "B T X"]:
         if beside is None:

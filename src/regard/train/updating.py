@@ -152,7 +152,7 @@ class Updater(Generic[B]):
 
 def _still(model: nn.Module) -> list[nn.Module]:
     """Frozen modules that keep something of every batch, as batch norm does; what is frozen keeps nothing more."""
-    keeping = [module for module in model.modules() if list(module.buffers(recurse=False))]
+    keeping = [module for module in model.modules() if module._buffers.keys() - module._non_persistent_buffers_set]
     own = [(module, list(module.parameters(recurse=False))) for module in keeping]
     return [module for module, held in own if held and not any(parameter.requires_grad for parameter in held)]
 
