@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.attention import record
+from regard.attention import POSITIONS, record
 from regard.decode import Request, SearchSettings, search
 from regard.models import Vocabulary, build
 from regard.nn import native
@@ -104,10 +104,11 @@ def test_who_watches_sees_every_step() -> None:
 
 def test_positions_that_run_out_later_are_not_asked_for() -> None:
     model = made("learned", 1, 0.0)
+    model.embedding.position = POSITIONS["learned"](16, length=20)
     source, real = sources(1)
-    short, long = (SearchSettings(method="greedy", longest_factor=0, longest_extra=extra) for extra in (60, 200))
+    short, long = (SearchSettings(method="greedy", longest_factor=0, longest_extra=extra) for extra in (18, 200))
     for end in range(20):
-        # The first that lets every text come to its end within the 64 positions there are.
+        # The first that lets every text come to its end within the 20 positions there are.
         with torch.no_grad():
             model.output.readout.bias[2] = end
         wanted = search(Counting(model), source, real, short)
