@@ -315,7 +315,7 @@ def test_a_reader_that_has_enough_ends_it_quietly(run: Path, tmp_path: Path) -> 
 
 def test_a_long_file_is_measured_first_and_gives_the_same_lines(run: Path, tmp_path: Path) -> None:
     few, many = tmp_path / "few", tmp_path / "many"
-    lines = [f"the {('dog', 'cat')[number % 2]} runs\n" * (1 + number % 2) for number in range(340)]
+    lines = [f"the {('dog', 'cat')[number % 2]} runs\n" * (1 + number % 2) for number in range(420)]
     few.write_text("".join(lines[:9]), "utf-8")
     many.write_text("".join(lines), "utf-8")
     for path, measured in ((few, False), (many, True)):
@@ -327,13 +327,13 @@ def test_a_long_file_is_measured_first_and_gives_the_same_lines(run: Path, tmp_p
 
 @pytest.mark.parametrize("bad", ['{"src": "the dog"}', '{"source": "the dog", "prefix_pieces": [99999]}'])
 def test_a_bad_line_costs_no_other_where_engines_are_measured(run: Path, tmp_path: Path, bad: str) -> None:
-    lines = ['{"source": "the dog"}'] * 510
+    lines = ['{"source": "the dog"}'] * 610
     lines[20] = bad
     (tmp_path / "in.jsonl").write_text("\n".join(lines), "utf-8")
     result = regard("predict", run, tmp_path / "in.jsonl", "--engine", "auto", *QUICKLY)
     assert result.exit_code == 1
-    assert "1 of 510 lines could not be answered" in result.stderr
-    assert bytes_out(result).count(b"\n") == 510
+    assert "1 of 610 lines could not be answered" in result.stderr
+    assert bytes_out(result).count(b"\n") == 610
     assert not bytes_out(result).split(b"\n")[20]
 
 

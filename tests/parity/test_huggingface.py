@@ -1,4 +1,4 @@
-"""Models read from Hugging Face's layout give what Transformers gives, within 1e-5.
+"""Models read from Hugging Face's layout give what Transformers gives, within 3e-5.
 
 The largest differences, by architecture: `python -m tests.parity.test_huggingface`.
 """
@@ -39,7 +39,8 @@ from tests.parity.toys import (
     transformers,
 )
 
-TOLERANCE = 1e-5
+# Rounding of sums in another order, which processors differ in; 1e-4 is what is promised.
+TOLERANCE = 3e-5
 SENTENCES = Path("/work/shared/data/multi30k")
 FEW = [
     "A man in a blue shirt is standing on a ladder cleaning a window.",
