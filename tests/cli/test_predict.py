@@ -233,8 +233,8 @@ def test_a_stream_answers_a_line_before_the_next_is_read_in_json_too(run: Path) 
 
 
 def test_what_concerns_every_line_is_said_once(run: Path, others: dict[str, Path]) -> None:
-    result = regard("predict", others["tagging"], "--with", others["tagging"], given=b"Ada\n")
-    assert "Only models that write text" in str(result.exception)
+    result = regard("predict", others["tagging"], "--with", run, given=b"Ada\n")
+    assert "Only models trained with the very same tokenizer" in str(result.exception)
     assert isinstance(result.exception, RegardError)
 
 

@@ -13,21 +13,21 @@ from regard import bundle
 from regard.api import explaining, exploring, recipes, whatif
 from regard.api.devices import device
 from regard.api.exploration import Exploration
+from regard.api.joining import joined
 from regard.api.unseen import Unseen, unseen
 from regard.bundle import Bundle
 from regard.config import Part
 from regard.data import Corpus
-from regard.decode import Ensemble
 from regard.engines import Engine, exported
 from regard.engines import engine as made_engine
 from regard.errors import ConfigError, DataError, RequestError
 from regard.explain import Attribution
 from regard.explain.whatif import WhatIf
 from regard.metrics import Likelihood, Score, metric, score, score_likelihood
-from regard.models.protocols import Decoder
 from regard.nn.parameters import fill, named
 from regard.nn.small import shrink
 from regard.tasks import TASKS, Recipe, Result, Task
+from regard.tasks.looking import is_ensemble
 
 Input = str | Mapping[str, str]
 
@@ -98,7 +98,8 @@ class Pipeline:
 
     def save(self, folder: str | Path) -> None:
         """Write the model as a bundle."""
-        stored = Bundle(self.recipe.plain(), named(self.model), self.task.files(), self.scores, self.golden, self.facts)
+        model = self.alone("saved as one").model
+        stored = Bundle(self.recipe.plain(), named(model), self.task.files(), self.scores, self.golden, self.facts)
         bundle.save(Path(folder), stored)
 
     def with_settings(self, *changes: str) -> "Pipeline":
@@ -147,7 +148,8 @@ class Pipeline:
 
     def embed(self, inputs: Iterable[Input]) -> Iterator[Float[Tensor, " D"]]:
         """One vector for each input, in order."""
-        return iter(self.task.embed(self.running, map(self.row, several(inputs)), self.recipe))
+        running = self.alone("asked for one vector").running
+        return iter(self.task.embed(running, map(self.row, several(inputs)), self.recipe))
 
     def settle(self, given: Input) -> Iterator[str | Result]:
         """What is settled of one result while the search goes on, and at last the result."""
@@ -166,7 +168,7 @@ class Pipeline:
 
         With `instead`: for that output rather than this other one.
         """
-        return explaining.explained(self, given, method, target, changes, words, instead)
+        return explaining.explained(self.alone("explained"), given, method, target, changes, words, instead)
 
     def whatif(
         self,
@@ -177,23 +179,29 @@ class Pipeline:
         cell: Sequence[int | str | float | None] | None = None,
     ) -> WhatIf:
         """Before and after another source, a forced beginning, heads that are off, a cell of attention that is set."""
-        return whatif.whatif(self, given, source, prefix, heads_off, cell)
+        return whatif.whatif(self.alone("asked what if"), given, source, prefix, heads_off, cell)
 
     def explore(self, given: Input, target: str | None = None, changes: Iterable[str] = ()) -> Exploration:
         """The result of an input, or the `target` that is given, with all attention, alternatives and the search."""
-        return exploring.explored(self, given, target, changes)
+        return exploring.explored(self.alone("explored"), given, target, changes)
 
     def ensemble(self, others: Sequence["Pipeline"]) -> "Pipeline":
         """This model and others as one; all must have learned from the same pieces."""
         if ran := next((each.engine.name for each in (self, *others) if each.engine is not None), ""):
             raise ConfigError(f"The engine {ran} cannot join models in an ensemble; use --engine torch.")
-        if not all(isinstance(each.model, Decoder) for each in (self, *others)):
-            raise ConfigError("Only models that write text can be joined in an ensemble.")
         for other in others:
             if other.task.files() != self.task.files():
-                raise ConfigError("Only models trained with the very same tokenizer can be joined in an ensemble.")
-        together = Together([self.model, *(other.model for other in others)])
+                raise ConfigError(
+                    "Only models trained with the very same tokenizer and labels can be joined in an ensemble."
+                )
+        together = joined([self.model, *(other.model for other in others)])
         return Pipeline(self.recipe, self.task, together, self.facts, self.scores)
+
+    def alone(self, what: str) -> "Pipeline":
+        """This, where it is one model: several that decide together have no insides in common."""
+        if is_ensemble(self.model):
+            raise RequestError(f"Models that decide together cannot be {what}; take one of them alone.")
+        return self
 
     def evaluate(self, corpus: Corpus, metrics: Sequence[Part] | None = None) -> Evaluation:
         """The model's scores on a corpus, with their signatures."""
@@ -213,12 +221,16 @@ class Pipeline:
         """Scores of rows that have what is to be predicted."""
         kinds = {metric(part).of for part in metrics} or {"texts"}
         results = self.predict(self.asked(row) for row in rows) if "texts" in kinds else []
-        told = list(self.task.likelihood(self.model, rows, self.recipe)) if "likelihood" in kinds else []
+        told = list(self.likelihood(rows)) if "likelihood" in kinds else []
         texts = [self.task.compared(result) for result in results]
         details = self.task.details(results, rows, self.recipe) if results else {}
         found = Evaluation({}, results, texts, told, details)
         references = [self.references(row) for row in rows]
         return replace(found, scores={str(part): found.score(part, references) for part in metrics})
+
+    def likelihood(self, rows: Sequence[Mapping[str, str]]) -> Iterable[Likelihood]:
+        """How likely the model holds what rows have to be predicted."""
+        return self.task.likelihood(self.alone("asked how likely a text is").model, rows, self.recipe)
 
     def asked(self, row: Mapping[str, str]) -> dict[str, str]:
         """A row without what is to be predicted."""
@@ -247,17 +259,6 @@ class Pipeline:
     @property
     def device(self) -> torch.device:
         return next(self.model.parameters()).device
-
-
-class Together(nn.Module):
-    """Several models that generate as one."""
-
-    def __init__(self, models: Sequence[Any]) -> None:
-        super().__init__()
-        self.models = nn.ModuleList(models)
-        self.ensemble = Ensemble(models)
-        self.vocabulary = self.ensemble.vocabulary
-        self.start, self.step, self.room = self.ensemble.start, self.ensemble.step, self.ensemble.room
 
 
 def several(inputs: Iterable[Input]) -> Iterable[Input]:

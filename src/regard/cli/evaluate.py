@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.options import BundleFolder, Changes, EngineName, Engines, Extensions, Json, join
+from regard.cli.options import BundleFolder, Changes, EngineName, Engines, Extensions, Json, Others, join
 from regard.cli.printing import counted, duration, one_line, printed, say, scored, told
 from regard.cli.waiting import waiting
 from regard.files import write_atomically
@@ -30,6 +30,7 @@ def evaluate(
     folder: BundleFolder,
     changes: Changes,
     extensions: Extensions,
+    others: Others,
     data: Data = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the outputs here, one a line.", show_default=False)
@@ -48,17 +49,20 @@ def evaluate(
       regard evaluate runs/x test.en test.de --out output.de
       regard evaluate runs/x --set data.root=/elsewhere
       regard evaluate runs/x --engine ctranslate2
+      regard evaluate runs/x --with runs/y --with runs/z
     """
     from regard.api import Pipeline
     from regard.cli.held_out import corpora
 
     join(extensions)
     pipeline = Pipeline.load(folder, changes, engine=Engines.torch if engine is Engines.auto else engine)
+    if others:
+        pipeline = pipeline.ensemble([Pipeline.load(other, changes) for other in others])
     outputs: list[str] = []
     for name, corpus in corpora(pipeline, data or []).items():
         began = time.monotonic()
         with waiting(f"Evaluating on {name}"):
-            running = _fastest(pipeline, folder, corpus) if engine is Engines.auto else pipeline
+            running = _fastest(pipeline, folder, corpus) if engine is Engines.auto and not others else pipeline
             found = running.evaluate(corpus)
         _shown(name, corpus, found, time.monotonic() - began, as_json)
         outputs += [one_line(result.text) for result in found.results]

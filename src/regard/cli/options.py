@@ -30,6 +30,18 @@ BundleFolder: TypeAlias = Annotated[
     ),
 ]
 
+Others: TypeAlias = Annotated[
+    list[Path],
+    typer.Option(
+        "--with",
+        metavar="BUNDLE",
+        help="Another bundle to decide together with; may be repeated.",
+        default_factory=list,
+        show_default=False,
+        autocompletion=completing.bundles,
+    ),
+]
+
 Changes: TypeAlias = Annotated[
     list[str],
     typer.Option(

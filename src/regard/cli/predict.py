@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from regard.cli import completing
-from regard.cli.options import BundleFolder, Changes, EngineName, Engines, Extensions, Json, join
+from regard.cli.options import BundleFolder, Changes, EngineName, Engines, Extensions, Json, Others, join
 from regard.cli.printing import say
 from regard.cli.waiting import counting
 from regard.errors import ConfigError
@@ -42,17 +41,7 @@ def predict(
     folder: BundleFolder,
     changes: Changes,
     extensions: Extensions,
-    others: Annotated[
-        list[Path],
-        typer.Option(
-            "--with",
-            metavar="BUNDLE",
-            help="Another bundle to decide together with; may be repeated.",
-            default_factory=list,
-            show_default=False,
-            autocompletion=completing.bundles,
-        ),
-    ],
+    others: Others,
     file: Annotated[
         Path,
         typer.Argument(

@@ -31,6 +31,7 @@ from regard.models.language import (
     RecurrentLanguageSettings,
     TransformerLanguage,
 )
+from regard.models.panel import Panel
 from regard.models.protocols import Decoded, Decoder, Start, State, Vocabulary
 from regard.models.reading import DocumentReader, DocumentReaderSettings
 from regard.models.recurrent import RecurrentSequence, SequenceSettings
@@ -70,6 +71,7 @@ __all__ = [
     "MaskedPiece",
     "Moves",
     "NextPiece",
+    "Panel",
     "Pooling",
     "PoolingSettings",
     "RecurrentEncoder",

@@ -189,12 +189,16 @@ class SpanReader(nn.Module):
         allowed: Bool[Tensor, "B T"] | None = None,
         beside: Float[Tensor, "B T X"] | None = None,
     ) -> Float[Tensor, "B T 2"]:
-        """`allowed` is True where an answer may start and end; unless told otherwise at every real piece."""
+        """`allowed` is True where an answer may start and end; unless told otherwise at every real piece.
+
+        Segments are for an encoder that knows two; another goes without.
+        """
         allowed_BT = torch.ones_like(pieces, dtype=torch.bool) if real is None else real
         if allowed is not None:
             allowed_BT = allowed_BT & allowed
         opening_T = torch.arange(pieces.shape[1], device=pieces.device) == 0
-        return self.head(self.dropout(self.encoder(pieces, real, segments, beside)), allowed_BT | opening_T)
+        states_BTD = self.encoder(pieces, real, known_segments(self.encoder, segments), beside)
+        return self.head(self.dropout(states_BTD), allowed_BT | opening_T)
 
     def loss(self, logits: Float[Tensor, "B T 2"], start: Int[Tensor, " B"], end: Int[Tensor, " B"]) -> Loss:
         """Summed over texts; a text without an answer has both at 0."""
@@ -250,6 +254,12 @@ def reads(encoder: nn.Module) -> Encoder:
     if not isinstance(encoder, Encoder):
         raise ModelError(f"{type(encoder).__name__} has no width and embedding, so it is no encoder to build on.")
     return encoder
+
+
+def known_segments(encoder: nn.Module, segments: Int[Tensor, "B T"] | None) -> Int[Tensor, "B T"] | None:
+    """Which segment each piece is in, for an encoder that knows two."""
+    known = reads(encoder).embedding.segments
+    return segments if known is not None and len(known) > 1 else None
 
 
 def _at(

@@ -21,7 +21,7 @@ from regard.metrics.labels import SEPARATOR
 from regard.tasks import reading
 from regard.tasks.grouping import blocks, for_reading, in_groups
 from regard.tasks.labelling import Labels
-from regard.tasks.looking import layer
+from regard.tasks.looking import is_ensemble, layer, unseen
 from regard.tasks.reading import LongSettings, Reading
 from regard.tasks.results import plain
 from regard.text import Cut, words_of
@@ -141,7 +141,11 @@ class Classifying:
         return [Seen(row, weights) for row, weights in zip(rows, weights_BT, strict=True)]
 
     def watching(self) -> AbstractContextManager[list[Record]]:
-        return record(self.model, WEIGHTS) if self.settings.weights else nullcontext([])
+        if not self.settings.weights:
+            return nullcontext([])
+        if is_ensemble(self.model):
+            raise unseen(self.model, "")
+        return record(self.model, WEIGHTS)
 
     @torch.inference_mode()
     def pooled(self, inputs: list[list[int]]) -> list[Float[Tensor, " D"]]:

@@ -11,9 +11,14 @@ from regard.attention import Record, record
 from regard.errors import RequestError
 
 
+def is_ensemble(model: nn.Module) -> bool:
+    """Whether it is several models that decide together."""
+    return hasattr(model, "ensemble")
+
+
 def unseen(model: nn.Module, why: str) -> RequestError:
     """What is said where there is no attention to look at."""
-    if hasattr(model, "ensemble"):
+    if is_ensemble(model):
         return RequestError("Models that decide together have no attention in common; ask one of them alone.")
     return RequestError(f"This model has no attention over its source {why}.")
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from regard.config import Settings
 from regard.data import Encoding, Share
 from regard.models import DocumentReader, SpanReader, Spans
+from regard.models.understanding import known_segments
 from regard.nn import Loss
 from regard.tasks.answers import likeliest, right
 from regard.tasks.reading import Reading, rectangle, windows
@@ -157,16 +158,12 @@ class Together:
         places_BP = (starts_B1 + torch.arange(inside_BP.shape[1], device=device)) * inside_BP
         return cls(pieces_BT, real_BT, (second_BT & real_BT).long(), places_BP, inside_BP)
 
-    def known(self, model: Any) -> Int[Tensor, "B T"] | None:
-        """Which segment each piece is in, for an encoder that knows two."""
-        known = model.encoder.embedding.segments
-        return self.segments if known is not None and len(known) > 1 else None
-
     def states(self, model: Any) -> States:
-        return States(model.encoder(self.pieces, self.real, self.known(model)), self.real)
+        segments = known_segments(model.encoder, self.segments)
+        return States(model.encoder(self.pieces, self.real, segments), self.real)
 
     def logits(self, model: Any) -> Float[Tensor, "B C 2"]:
-        logits_BT2 = model(self.pieces, self.real, self.known(model))
+        logits_BT2 = model(self.pieces, self.real, self.segments)
         places_BC = torch.cat([torch.zeros_like(self.places[:, :1]), self.places], dim=1)
         inside_BC = torch.cat([torch.ones_like(self.inside[:, :1]), self.inside], dim=1)
         logits_BC2 = logits_BT2.gather(1, places_BC[..., None].expand(-1, -1, 2))
