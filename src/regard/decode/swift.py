@@ -81,12 +81,32 @@ class Swift(Batch):
         if walked is None:
             return None
         steps, self.state = walked
+        left = self._went(alive, steps)
+        self.before, self.pieces = steps.after, steps.last
+        if not left or steps.said is None:
+            return left
+        return self._one_by_one(left, steps.said, steps.chosen and Choices(steps.chosen, size))
+
+    def _went(self, alive: list[Following], steps: native.Steps) -> list[Following]:
+        """Takes down what was written and what ended on the way; gives what is still alive."""
+        endings = list(zip(*(each.tolist() for each in steps.endings), strict=True))
+        first = len(self.written)
         self.written += zip(steps.rows.tolist(), steps.pieces.tolist(), steps.values.tolist(), strict=True)
-        self.before = steps.after
-        self.pieces = steps.pieces[-1] if len(steps.pieces) else self.pieces
-        if steps.said is None:
+        for step, source, row, before, value in endings:
+            (track,), sought = alive[source].tracks, alive[source].sought
+            parent = self._traced(row, first + step, before)
+            track.ended.append(sought.ended(Candidate(before + value, parent, self.rules.end, value)))
+        numbers = steps.left.tolist()
+        if len(numbers) == len(alive):
             return alive
-        return self._one_by_one(alive, steps.said, steps.chosen and Choices(steps.chosen, size))
+        for number in sorted(set(range(len(alive))) - set(numbers)):
+            alive[number].finish()
+        left = [alive[number] for number in numbers]
+        if left:
+            # Rows have moved already.
+            self.state = self.state.select(torch.arange(len(steps.last)), steps.left)
+            self.nearest = _nearest(left)
+        return left
 
     def _grown(self, alive: list[Following], said: Float[Tensor, "R V"]) -> list[Following]:
         length = len(self.written) + 1
@@ -138,15 +158,19 @@ class Swift(Batch):
             track.ended.append(sought.ended(Candidate(total, self._live(row), piece, value)))
 
     def _live(self, row: int) -> Live:
-        """The hypothesis that stands in a row, put together from where it came."""
+        """The hypothesis that stands in a row."""
+        return self._traced(row, len(self.written), float(self.before.totals[row]))
+
+    def _traced(self, row: int, length: int, total: float) -> Live:
+        """The hypothesis that stood in a row when it had this length, put together from where it came."""
         pieces: list[int] = []
         values: list[float] = []
         at = row
-        for rows, written, told in reversed(self.written):
+        for rows, written, told in reversed(self.written[:length]):
             pieces.append(written[at])
             values.append(told[at])
             at = rows[at]
-        return Live(tuple(pieces[::-1]), tuple(values[::-1]), float(self.before.totals[row]), row)
+        return Live(tuple(pieces[::-1]), tuple(values[::-1]), total, row)
 
     def _arrange(self, alive: list[Following], grown: list[list[Grown]], sources: list[int] | None) -> None:
         """Every hypothesis in a row of its own; a source with fewer than others repeats one."""

@@ -190,7 +190,7 @@ class Compiled:
         length: int,
         most: int,
     ) -> tuple[Steps, Kept]:
-        """Steps of beams while all of them go on, at most so many; the first makes outputs of this length."""
+        """Steps of beams while every source has all of them or is over; the first makes outputs of this length."""
         kept = kept.grown(1)
         assert kept.ends is not None
         rows, places = kept.origin.shape
@@ -201,20 +201,37 @@ class Compiled:
         x, said = torch.empty(rows, 1, self.width), torch.empty(rows, kept.ends.out.out)
         # All of it moves with the hypotheses; what others hold of it stays.
         origin, spare = kept.origin.clone(memory_format=torch.contiguous_format), torch.empty_like(kept.origin)
-        pieces, after = pieces.long().clone(), Hypotheses(beams.totals.clone(), beams.live.clone(), beams.ended)
+        pieces, after = pieces.long().clone(), Hypotheses(*(each.clone() for each in beams))
         froms, added, values = (torch.empty(len(at), rows, dtype=kind) for kind in WRITTEN)
         position, (_alive, run) = kept.ends.position(at), self._asked(x, at, kept, origin, sources)
         chosen, asked = native.choosing(said, after, length, rules)
-        moving = map(Tensor.data_ptr, (pieces, after.live, after.totals, froms, added, values))
-        walk = c.Walk(len(at), origin.data_ptr(), spare.data_ptr(), places, *moving, c.GOING)
+        # A source is over once as many have ended as it has beams, and all of those may end in one step.
+        begun, endings = after.live.shape[0], native.Endings.room(2 * rows)
+        going = torch.arange(begun)
+        source = None if sources is None else (going if sources.left is None else sources.left).clone()
+        run.sources_left = None if source is None else source.data_ptr()
+        moving = map(Tensor.data_ptr, (pieces, after.live, after.totals, froms, added, values, after.ended, going))
+        ending = map(Tensor.data_ptr, endings)
+        walk = c.Walk(
+            *(len(at), origin.data_ptr(), spare.data_ptr(), places, *moving, run.sources_left, *ending),
+            *(0, begun, c.GOING),
+        )
         around = kept.ends.given(pieces, position, said)
         kept.written[0] = at.stop
         taken = native.kernels().regard_walk(byref(run), self.blocks, byref(around), byref(asked), byref(walk))
-        going, broken = walk.end == c.GOING, walk.end == c.BROKEN
-        kept.written[0] = kept.length + taken + (not going)
-        left = Kept(self, kept.table, origin, kept.written[0], kept.written, kept.ends)
-        rest = (None, None) if going else (said, None if broken else chosen)
-        return Steps(froms[:taken], added[:taken], values[:taken], after, *rest), left
+        left, on = walk.sources, walk.end == c.GOING
+        rows = left * rules.size
+        kept.written[0] = kept.length + taken + (not on)
+        where = Kept(self, kept.table, origin[:rows], kept.written[0], kept.written, kept.ends)
+        found = None if on or walk.end == c.BROKEN else chosen.first(left, rules.size)
+        after = Hypotheses(after.totals[:rows], after.live[:left], after.ended[:left])
+        steps = Steps(
+            *(froms[:taken], added[:taken], values[:taken], going[:left], pieces[:rows], after),
+            endings.first(walk.endings),
+            None if on else said[:rows],
+            found,
+        )
+        return steps, where
 
     def remember(self, states: Sequence[Float[Tensor, "B S D"]], real: Bool[Tensor, "B S"] | None) -> Remembered | None:
         """A source as each block will attend to it; None where that is left to the modules."""

@@ -1,6 +1,6 @@
 """Kernels of our own for reading and writing on a processor; torch where they cannot be had."""
 
-from regard.nn.native.choosing import OPEN, Chosen, Hypotheses, Rules, Steps, choose, choosing
+from regard.nn.native.choosing import OPEN, Chosen, Endings, Hypotheses, Rules, Steps, choose, choosing
 from regard.nn.native.kernels import (
     Natively,
     Sample,
@@ -25,6 +25,7 @@ from regard.nn.native.kernels import (
 __all__ = [
     "OPEN",
     "Chosen",
+    "Endings",
     "Hypotheses",
     "Natively",
     "Rules",

@@ -47,20 +47,49 @@ class Chosen(NamedTuple):
     values: Float[Tensor, "2 N"]
     sums: Float[Tensor, "2 N"]
 
+    def first(self, sources: int, size: int) -> "Chosen":
+        """Of so many sources, for which all room was taken from its beginning."""
+        told = (each.view(-1)[: 2 * sources * size].view(2, -1) for each in self[2:])
+        return Chosen(self.going[:sources], self.ending[:sources], *told)
+
 
 KINDS = (torch.int64,) * 4 + (torch.float64,) * 2
 
 
-class Steps(NamedTuple):
-    """Steps that hypotheses took while all of them went on, and the one after, which a search has to see to itself."""
+class Endings(NamedTuple):
+    """Hypotheses that ended on the way: in which step, of which source at the start, from which row before that step,
+    the sum of that row, and the log-probability of the end."""
 
-    # Of each step and row: the row it came from, its piece and its log-probability.
+    steps: Int[Tensor, " N"]
+    sources: Int[Tensor, " N"]
+    rows: Int[Tensor, " N"]
+    before: Float[Tensor, " N"]
+    values: Float[Tensor, " N"]
+
+    @classmethod
+    def room(cls, most: int) -> "Endings":
+        return cls(*(torch.empty(most, dtype=kind) for kind in (torch.int64,) * 3 + (torch.float64,) * 2))
+
+    def first(self, count: int) -> "Endings":
+        return Endings(*(each[:count] for each in self))
+
+
+class Steps(NamedTuple):
+    """Steps that sources took while each went on with all of its beams or was over, and the one after, which a search
+    has to see to itself."""
+
+    # Of each step and row: the row it came from, its piece and its log-probability. What is over leaves rows behind
+    # that say nothing.
     rows: Int[Tensor, "T R"]
     pieces: Int[Tensor, "T R"]
     values: Float[Tensor, "T R"]
+    # The sources that are not over, by their number at the start, the last piece of each hypothesis, and what they are.
+    left: Int[Tensor, " B"]
+    last: Int[Tensor, " N"]
     after: Hypotheses
+    endings: Endings
     # What may follow, and what was chosen of it, which is nothing where there is a NaN; None: all went on.
-    said: Float[Tensor, "R V"] | None
+    said: Float[Tensor, "N V"] | None
     chosen: Chosen | None
 
 

@@ -900,16 +900,45 @@ struct Walk {
     double* totals;
     whole *written_rows, *written_pieces;
     double* written_values;
-    whole end;
+    // Of each source that is left how many have ended, which of those at the start it is, and which of all there were.
+    whole *ended, *kept, *source;
+    // Every hypothesis that ended: in which step, of which source at the start, from which row before that step, the
+    // sum of that row and the log-probability of the end.
+    whole *ends_step, *ends_source, *ends_row;
+    double *ends_before, *ends_value;
+    whole endings, sources, end;
 };
 
 enum { GOING, LEFT, BROKEN };
 
-// Whether every source goes on with all of its beams, and nothing ends.
+// Whether every source goes on with all of its beams, or is over.
 static bool even(const Choosing& by) {
     for (whole source = 0; source < by.sources; source++)
-        if (by.going[source] != by.size || by.ending[source]) return false;
+        if (by.going[source] != by.size && (by.going[source] || !by.ending[source])) return false;
     return true;
+}
+
+// Sets down what ended in a step, and moves the sources that go on together; gives how many these are.
+static whole closed(Walk& walk, const Choosing& by, whole step) {
+    whole left = 0;
+    for (whole source = 0; source < by.sources; source++) {
+        for (whole i = 0; i < by.ending[source]; i++) {
+            whole from = (by.sources + source) * by.size + i, at = walk.endings++;
+            walk.ends_step[at] = step, walk.ends_source[at] = walk.kept[source], walk.ends_row[at] = by.rows[from];
+            walk.ends_before[at] = by.totals[by.rows[from]], walk.ends_value[at] = by.values[from];
+        }
+        if (!by.going[source]) continue;
+        walk.ended[left] = walk.ended[source] + by.ending[source], walk.kept[left] = walk.kept[source];
+        if (walk.source) walk.source[left] = walk.source[source];
+        if (left != source)
+            for (whole i = 0; i < by.size; i++) {
+                whole from = source * by.size + i, to = left * by.size + i;
+                by.rows[to] = by.rows[from], by.pieces[to] = by.pieces[from];
+                by.values[to] = by.values[from], by.sums[to] = by.sums[from];
+            }
+        left++;
+    }
+    return left;
 }
 
 // After the step at a place, every hypothesis where the one stood that it goes on from.
@@ -945,7 +974,7 @@ static void shared(whole threads, whole rows, whole numbers, const Work& work) {
 
 extern "C" {
 
-whole regard_version() { return 4; }
+whole regard_version() { return 5; }
 
 void regard_run(const Run* run, const Block* blocks) {
     whole threads = run->threads, rows = run->texts * run->pieces, weights = 0;
@@ -1091,25 +1120,30 @@ void regard_step(const Run* run, const Block* blocks, const Ends* ends) {
     regard_log_softmax(ends->said, run->texts, ends->out.out, run->threads);
 }
 
-// One step after another while all beams go on; gives how many were taken so. Where one ends, or rounding may decide,
-// or there is a NaN, that step is `said` and chosen, and left to whoever asked.
+// One step after another while every source goes on with all of its beams or is over, and then without it; gives how
+// many were taken so. Where rounding may decide, or there is a NaN, that step is `said` and chosen, and left to whoever
+// asked.
 whole regard_walk(const Run* given, const Block* blocks, const Ends* around, const Choosing* asked, Walk* walk) {
     Run run = *given;
     Ends ends = *around;
     Choosing by = *asked;
-    whole rows = run.texts;
+    whole rows = run.texts, most = rows;
     for (whole step = 0; step < walk->most; step++) {
         for (whole row = 0; row < rows; row++) walk->origin[row * walk->places + run.at] = (int32_t)row;
         regard_step(&run, blocks, &ends);
         walk->end = regard_choose(&by) ? BROKEN : even(by) ? GOING : LEFT;
         if (walk->end != GOING) return step;
+        by.sources = walk->sources = closed(*walk, by, step);
+        rows = run.texts = by.sources * by.size;
+        if (run.sources) run.sources = by.sources;
         size_t each = rows * sizeof(whole);
-        memcpy(walk->written_rows + step * rows, by.rows, each);
-        memcpy(walk->written_pieces + step * rows, by.pieces, each);
-        memcpy(walk->written_values + step * rows, by.values, each);
+        memcpy(walk->written_rows + step * most, by.rows, each);
+        memcpy(walk->written_pieces + step * most, by.pieces, each);
+        memcpy(walk->written_values + step * most, by.values, each);
         moved(*walk, by, rows, run.at + 1);
         run.at++, by.length++, ends.position += run.width;
         if (run.along) run.along += run.turned, run.across += run.turned;
+        if (!rows) return step + 1;
     }
     return walk->most;
 }
