@@ -6,8 +6,10 @@ BUNDLE is a translator, SOURCES a file of sentences (Multi30k's test_2016_flickr
 loading is timed: tokenization, search and statuses, as `regard predict` gives lines of text (the probability of each
 piece is not told there, see `search.probabilities`); calling CTranslate2 directly means tokenizing with
 our tokenizer, `translate_batch` with the same beams and nothing more, and joining its pieces to text; once with all
-threads in one worker and once with a worker a thread. Each is run once to warm up and then twice in turn, and the
-better time counts. Outputs are compared in passing. With a limit every output is cut there, so that a model that has
+threads in one worker and once with a worker a thread. Each has a process of its own, as its users run it, since the
+threads of one in the process of another keep it waiting; they take turns, so that only one of them works at a time.
+Each is run once to warm up and then three times in turn, and the best time counts. One at a time is measured with the
+first 150 sentences. Outputs are compared in passing. With a limit every output is cut there, so that a model that has
 learnt nothing yet can be timed: its outputs never end.
 
 With --file all of SOURCES is one file: `regard predict --engine auto`, its measurement of the engines included, beside
@@ -19,8 +21,11 @@ import argparse
 import tempfile
 import time
 from collections.abc import Callable
-from functools import partial
+from contextlib import ExitStack
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 from sacrebleu import corpus_bleu
@@ -37,7 +42,7 @@ Run = Callable[[list[str]], list[str]]
 BATCHES = (32, 1)
 SEARCHES = {"greedy": ("search.method=greedy",), "beam 5": ("search.method=beam", "search.beams=5")}
 UNTOLD = "search.probabilities=false"
-TIMES = 2
+TIMES, ALONE = 3, 150
 # How many sentences CTranslate2 is given at once, of a whole file, to see what it likes best, and on how many.
 ROWS, TRIED = (32, 64, 128), 256
 # Which of the two ways is faster depends on the machine and the model.
@@ -50,8 +55,26 @@ DIRECTLY = {
 }
 
 
-def direct(pipeline: Pipeline, batch: int, beams: int, limit: int, compute: str, workers: int) -> Run:
+class Asked(NamedTuple):
+    """What is timed: a bundle with its settings, how many sentences at once, one of `WAYS` and what it takes."""
+
+    bundle: str
+    changes: tuple[str, ...]
+    batch: int
+    way: str
+    given: tuple[Any, ...] = ()
+
+    def pipeline(self) -> Pipeline:
+        return Pipeline.load(self.bundle, ["device=cpu", UNTOLD, f"predict.rows={self.batch}", *self.changes])
+
+    @property
+    def beams(self) -> int:
+        return 5 if "search.beams=5" in self.changes else 1
+
+
+def direct(asked: Asked, compute: str, workers: int, limit: int = 0) -> Run:
     """CTranslate2 as its own users call it, its threads shared by so many workers."""
+    pipeline = asked.pipeline()
     sides, pieces = pipeline.task.sides, pieces_of(pipeline.task)
     with tempfile.TemporaryDirectory() as folder:
         converted.write(pipeline.model, pieces, Path(folder))
@@ -60,43 +83,118 @@ def direct(pipeline: Pipeline, batch: int, beams: int, limit: int, compute: str,
     numbers = {piece: number for number, piece in enumerate(pieces.target)}
 
     def run(sentences: list[str]) -> list[str]:
-        options = {"max_input_length": 0, "min_decoding_length": 0, "beam_size": beams, "return_scores": True}
+        options = {"max_input_length": 0, "min_decoding_length": 0, "beam_size": asked.beams, "return_scores": True}
         options |= {"max_decoding_length": limit} if limit else {}
         # One at a time, who is next is not known before, and is not cut before.
-        groups = [[sentence] for sentence in sentences] if batch == 1 else [sentences]
+        groups = [[sentence] for sentence in sentences] if asked.batch == 1 else [sentences]
         found = []
         for group in groups:
             cuts = sides.source.encode_many(group)
             sources = [[pieces.source[number] for number in sides.read(cut)] for cut in cuts]
-            found += translator.translate_batch(sources, max_batch_size=batch, **options)
+            found += translator.translate_batch(sources, max_batch_size=asked.batch, **options)
         return [sides.target.decode([numbers[piece] for piece in one.hypotheses[0]]) for one in found]
 
     return run
 
 
-def through(pipeline: Pipeline, batch: int) -> Run:
+def favourite(asked: Asked, compute: str, sample: list[str]) -> Run:
+    """CTranslate2 with the batch and the workers that it is fastest with here."""
+    tried = {}
+    for rows in ROWS:
+        for workers in dict.fromkeys((1, WORKERS)):
+            run = direct(asked._replace(batch=rows), compute, workers)
+            run(sample)
+            tried[timed(run, sample)[0]] = run
+    return tried[min(tried)]
+
+
+def through(asked: Asked, engine: str) -> Run:
     """A pipeline with one of its engines."""
+    pipeline = asked.pipeline()
+    pipeline = pipeline if engine == "torch" else pipeline.with_engine(engine)
 
     def run(sentences: list[str]) -> list[str]:
-        if batch == 1:
+        if asked.batch == 1:
             return [pipeline.predict([sentence])[0].text for sentence in sentences]
         return [result.text for result in pipeline.predict(sentences)]
 
     return run
 
 
-def timed(runs: dict[str, Run], sentences: list[str]) -> dict[str, tuple[float, list[str]]]:
+def automatic(asked: Asked) -> Run:
+    """As the command does it, whatever it measures included."""
+    pipeline = asked.pipeline()
+    return lambda lines: [result.text for result in Trying(pipeline, Path(), lambda found: None).stream(lines)]
+
+
+def rounded(asked: Asked) -> Run:
+    """From an export in eight bits."""
+    pipeline = asked.pipeline()
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "int8"
+        export(pipeline, "ctranslate2", made, "int8")
+        by_export = pipeline.with_engine("ctranslate2", exported(made, "ctranslate2"))
+    return lambda lines: [result.text for result in by_export.predict(lines)]
+
+
+WAYS: dict[str, Callable[..., Run]] = {
+    "direct": direct,
+    "favourite": favourite,
+    "through": through,
+    "automatic": automatic,
+    "rounded": rounded,
+}
+
+
+def timed(run: Run, sentences: list[str]) -> tuple[float, list[str]]:
+    began = time.perf_counter()
+    outputs = run(sentences)
+    return time.perf_counter() - began, outputs
+
+
+def work(line: Connection, asked: Asked) -> None:
+    """In a process of its own: sentences in, how long they took and what they gave out, until there are none."""
+    run = WAYS[asked.way](asked, *asked.given)
+    line.send("ready")
+    while (sentences := line.recv()) is not None:
+        line.send(timed(run, sentences))
+
+
+class Contender:
+    """A process that is asked now and then, and waits."""
+
+    def __init__(self, asked: Asked) -> None:
+        spawn = get_context("spawn")
+        self.line, other = spawn.Pipe()
+        self.process = spawn.Process(target=work, args=(other, asked), daemon=True)
+        self.process.start()
+        other.close()
+        self.line.recv()
+
+    def __call__(self, sentences: list[str]) -> tuple[float, list[str]]:
+        self.line.send(sentences)
+        took, outputs = self.line.recv()
+        return took, outputs
+
+    def close(self) -> None:
+        self.line.send(None)
+        self.process.join()
+
+
+def compared(asked: dict[str, Asked], sentences: list[str]) -> dict[str, tuple[float, list[str]]]:
     """The best time of each and what it gave, all in turn so that a busy machine is busy for all."""
     best: dict[str, tuple[float, list[str]]] = {}
-    for run in runs.values():
-        run(sentences[:32])
-    for _ in range(TIMES):
-        for name, run in runs.items():
-            began = time.perf_counter()
-            outputs = run(sentences)
-            took = time.perf_counter() - began
-            if name not in best or took < best[name][0]:
-                best[name] = took, outputs
+    with ExitStack() as open_ones:
+        running = {}
+        for name, one in asked.items():
+            running[name] = Contender(one)
+            open_ones.callback(running[name].close)
+        for one in running.values():
+            one(sentences)
+        for _ in range(TIMES):
+            for name, one in running.items():
+                found = one(sentences)
+                best[name] = min(best.get(name, found), found, key=lambda each: each[0])
     return best
 
 
@@ -110,72 +208,49 @@ def main() -> None:
     parser.add_argument("--file", type=Path, help="references: time the whole file as well")
     given = parser.parse_args()
     sentences = given.sources.read_text("utf-8").splitlines()[: given.sentences]
-    cut = ["search.longest_factor=0", f"search.longest_extra={given.limit}"] if given.limit else []
-    ours = Pipeline.load(given.bundle, ["device=cpu", *cut])
-    engines = {"--engine torch": ours, "--engine ctranslate2": ours.with_engine("ctranslate2")}
-    if given.onnx:
-        engines["--engine onnx"] = ours.with_engine("onnx")
+    cut = ("search.longest_factor=0", f"search.longest_extra={given.limit}") if given.limit else ()
+    engines = ["torch", "ctranslate2", *(["onnx"] if given.onnx else [])]
     print(f"{len(sentences)} sentences, {WORKERS} threads; ratios to CTranslate2 float32, the better way of calling it")
     for batch in BATCHES:
+        some = sentences if batch > 1 else sentences[:ALONE]
         for search, changes in SEARCHES.items():
-            beams = 5 if search == "beam 5" else 1
-            runs = {name: direct(ours, batch, beams, given.limit, *how) for name, how in DIRECTLY.items()}
-            for name, pipeline in engines.items():
-                runs[name] = through(pipeline.with_settings(*changes, UNTOLD, f"predict.rows={batch}"), batch)
-            found = timed(runs, sentences)
+            plain = Asked(given.bundle, (*changes, *cut), batch, "")
+            asked = {
+                name: plain._replace(way="direct", given=(*how, given.limit)) for name, how in DIRECTLY.items()
+            } | {f"--engine {name}": plain._replace(way="through", given=(name,)) for name in engines}
+            found = compared(asked, some)
             base = min(found[name][0] for name, (compute, _) in DIRECTLY.items() if compute == "float32")
-            wanted = found["--engine torch"][1]
             print(f"\n{'batch 32' if batch > 1 else 'one at a time'}, {search}")
             for name, (took, outputs) in found.items():
-                same = sum(one == other for one, other in zip(outputs, wanted, strict=True))
-                rate = len(sentences) / took
-                print(f"  {name:40} {rate:8.1f} a second  x{base / took:.2f}  {same} of {len(wanted)} as torch")
+                same = told(outputs, found["--engine torch"][1])
+                print(f"  {name:40} {len(some) / took:8.1f} a second  x{base / took:.2f}  {same} as torch", flush=True)
     if given.file:
-        whole_file(ours, given.sources, given.file)
+        whole_file(given.bundle, given.sources, given.file)
 
 
-def whole_file(ours: Pipeline, sources: Path, references: Path) -> None:
+def whole_file(bundle: str, sources: Path, references: Path) -> None:
     """All lines of a file, in float32 and in eight bits."""
     lines, wanted = (path.read_text("utf-8").splitlines() for path in (sources, references))
     for search, changes in SEARCHES.items():
-        pipeline, beams = ours.with_settings(*changes, UNTOLD), 5 if search == "beam 5" else 1
-        with tempfile.TemporaryDirectory() as folder:
-            rounded = Path(folder) / "int8"
-            export(pipeline, "ctranslate2", rounded, "int8")
-            by_export = pipeline.with_engine("ctranslate2", exported(rounded, "ctranslate2"))
-            runs = {
-                "ctranslate2, its best float32": favourite(pipeline, lines, beams, "float32"),
-                "regard predict --engine auto": partial(automatic, pipeline),
-                "ctranslate2, its best int8": favourite(pipeline, lines, beams, "int8"),
-                "--engine ctranslate2, int8 export": through(by_export, 32),
-            }
-            found = timed(runs, lines)
+        plain = Asked(bundle, changes, 32, "")
+        asked = {
+            "ctranslate2, its best float32": plain._replace(way="favourite", given=("float32", lines[:TRIED])),
+            "regard predict --engine auto": plain._replace(way="automatic"),
+            "ctranslate2, its best int8": plain._replace(way="favourite", given=("int8", lines[:TRIED])),
+            "--engine ctranslate2, int8 export": plain._replace(way="rounded"),
+        }
+        found = compared(asked, lines)
         base = found["ctranslate2, its best float32"][0]
         print(f"\na file of {len(lines):,} lines, {search}")
         for name, (took, outputs) in found.items():
-            same = sum(
-                one == other for one, other in zip(outputs, found["regard predict --engine auto"][1], strict=True)
-            )
-            bleu = corpus_bleu(outputs, [wanted]).score
-            print(
-                f"  {name:40} {len(lines) / took:8.1f} a second  x{base / took:.2f}  BLEU {bleu:.2f}  "
-                f"{same} of {len(lines)} as auto"
-            )
+            same, bleu = told(outputs, found["regard predict --engine auto"][1]), corpus_bleu(outputs, [wanted]).score
+            rate = f"{len(lines) / took:8.1f} a second  x{base / took:.2f}"
+            print(f"  {name:40} {rate}  BLEU {bleu:.2f}  {same} as auto", flush=True)
 
 
-def automatic(pipeline: Pipeline, lines: list[str]) -> list[str]:
-    """As the command does it: each engine predicts some of the first lines, the faster one the rest."""
-    return [result.text for result in Trying(pipeline, Path(), lambda found: None).stream(lines)]
-
-
-def favourite(pipeline: Pipeline, lines: list[str], beams: int, compute: str) -> Run:
-    """CTranslate2 with the batch and the workers that it is fastest with here."""
-    tried = {}
-    for rows in ROWS:
-        for workers in dict.fromkeys((1, WORKERS)):
-            run = direct(pipeline, rows, beams, 0, compute, workers)
-            tried[timed({"": run}, lines[:TRIED])[""][0]] = run
-    return tried[min(tried)]
+def told(outputs: list[str], wanted: list[str]) -> str:
+    same = sum(one == other for one, other in zip(outputs, wanted, strict=True))
+    return f"{same} of {len(wanted)}"
 
 
 if __name__ == "__main__":

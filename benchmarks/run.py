@@ -37,7 +37,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
     "length": ("--bundle", MODEL, "--sources", TEST, "--images", "docs/pictures"),
     "cost": (MODEL, "--recipe", "recipes/multi30k-en-de.toml", "--root", "{data}"),
     "training": ("--data", "{data}/multi30k"),
-    "engines": (MODEL, TEST, "150", "--file", RIGHT),
+    "engines": (MODEL, TEST, "--file", RIGHT),
     "engines base": (BASE, TEST, "32", "--limit", "20"),
     "company": (MODEL, TEST),
     "serving": (MODEL, TEST, "300"),
