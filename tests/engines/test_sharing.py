@@ -125,9 +125,12 @@ def test_trying_predicts_every_input_once_and_goes_on_by_the_fastest() -> None:
     ours = pipeline("translation")
     rows = [entry["input"] for entry in ours.golden] * 200
     told: list[list[choosing.Way]] = []
-    trying = choosing.Trying(ours, Path("none"), told.append)
-    found = [result.text for result in trying.stream(rows)]
-    assert found == [result.text for result in ours.predict(rows)]
+    trying = choosing.Trying(ours, Path("none"), told.append, patience=0.0)
+    wanted = [result.text for result in ours.predict(rows)]
+    # While another engine is being made, what there is predicts.
+    while not told:
+        found = [result.text for result in trying.stream(rows)]
+        assert found == wanted
     ((first, second),) = told
     assert first.rate >= second.rate
     assert {way.pipeline.engine is None for way in (first, second)} == {True, False}
@@ -136,15 +139,39 @@ def test_trying_predicts_every_input_once_and_goes_on_by_the_fastest() -> None:
     assert len(told) == 1
 
 
+def test_what_is_soon_over_is_predicted_as_it_is_and_nothing_else_is_made() -> None:
+    ours = pipeline("translation")
+    rows = [entry["input"] for entry in ours.golden] * 100
+    told: list[list[choosing.Way]] = []
+    before = set(threading.enumerate())
+    found = [result.text for result in choosing.Trying(ours, Path("none"), told.append, patience=600.0).stream(rows)]
+    assert found == [result.text for result in ours.predict(rows)]
+    assert not told
+    assert not [one for one in set(threading.enumerate()) - before if one.name.startswith("regard-engine")]
+    assert choosing.fastest(ours, Path("none"), rows) is ours
+
+
+def test_a_faster_engine_is_looked_for_where_all_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = pipeline("translation")
+    rows = [entry["input"] for entry in ours.golden] * 20
+    monkeypatch.setattr(choosing, "PATIENCE", 0.0)
+    found = choosing.fastest(ours, Path("none"), rows)
+    assert found is not ours or found.engine is None
+    assert [result.text for result in found.predict(rows)] == [result.text for result in ours.predict(rows)]
+    unreadable = [{**rows[0], "prefix_pieces": "[99999]"}]
+    assert choosing.fastest(ours, Path("none"), unreadable) is ours
+
+
 def test_trying_is_not_misled_by_an_input_that_no_engine_can_answer() -> None:
     ours = pipeline("translation")
     good = ours.golden[0]["input"]
     bad = {**good, "prefix_pieces": "[99999]"}
     told: list[list[choosing.Way]] = []
-    trying = choosing.Trying(ours, Path("none"), told.append)
+    trying = choosing.Trying(ours, Path("none"), told.append, patience=0.0)
     with pytest.raises(RequestError):
         list(trying.stream([good] * 40 + [bad] + [good] * 600))
-    assert len(list(trying.stream([good] * 600))) == 600
+    while not told:
+        assert len(list(trying.stream([good] * 600))) == 600
     assert len(told[0]) == 2
 
 
@@ -152,8 +179,9 @@ def test_trying_leaves_to_torch_what_no_other_engine_can_do() -> None:
     ours = pipeline("translation").with_settings("search.method=diverse", "search.beams=2")
     rows = [entry["input"] for entry in ours.golden] * 200
     told: list[list[choosing.Way]] = []
-    found = list(choosing.Trying(ours, Path("none"), told.append).stream(rows))
-    assert [result.text for result in found] == [result.text for result in ours.predict(rows)]
+    trying, wanted = choosing.Trying(ours, Path("none"), told.append, patience=0.0), ours.predict(rows)
+    while not told:
+        assert [result.text for result in trying.stream(rows)] == [result.text for result in wanted]
     ((way,),) = told
     assert way.pipeline.engine is None
 

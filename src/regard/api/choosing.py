@@ -6,20 +6,22 @@ decides, and nothing need be predicted twice.
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from regard.api.pipeline import Input, Pipeline
 from regard.engines import exported
 from regard.errors import RegardError
 from regard.tasks import Result
+from regard.tasks.grouping import WINDOW
 
-# So many inputs are tried, and of these the first not timed, for whatever an engine does only once; of fewer than
-# `LEAST` in all, measuring costs more than it can gain.
-SAMPLE, WARM, LEAST = 256, 128, 600
+# So many inputs are tried, and of these the first not timed, for whatever an engine does only once.
+SAMPLE, WARM = 256, 128
+# What is over in so many seconds gains nothing by another engine, which has to be made first.
+PATIENCE = 10.0
 
 
 @dataclass(frozen=True)
@@ -67,48 +69,87 @@ def _makers(pipeline: Pipeline, folder: Path) -> list[Callable[[], Pipeline]]:
 
 
 class Trying:
-    """Inputs predicted by each engine in turn, a sample of them, and from there on by the fastest.
+    """Inputs predicted as they are at first; where they go on for long, by each engine in turn, a sample of them, and
+    from there on by the fastest."""
 
-    An engine is made while the one before it predicts.
-    """
-
-    def __init__(self, pipeline: Pipeline, folder: Path, tell: Callable[[list[Way]], None]) -> None:
+    def __init__(
+        self, pipeline: Pipeline, folder: Path, tell: Callable[[list[Way]], None], patience: float = PATIENCE
+    ) -> None:
         """`tell` hears of the ways, the fastest first, once they are known."""
         self._plain, self._tell, self._found = pipeline, tell, list[Way]()
-        making = ThreadPoolExecutor(1, "regard-engine")
-        self._turns = [making.submit(make) for make in _makers(pipeline, folder)]
-        making.shutdown(wait=False)
+        self._makers, self._patience = _makers(pipeline, folder), patience
+        self._deadline: float | None = None
+        self._turns: list[Future[Pipeline]] | None = None
 
     def stream(self, inputs: Iterable[Input]) -> Iterator[Result]:
         """Results one by one, in order; called again, it goes on trying where it was."""
         rest = iter(inputs)
-        while self._turns:
+        # An export is what was asked for, whatever the time.
+        if self._turns is None and len(self._makers) > 1:
+            yield from self._at_first(rest)
+        if (some := list(islice(rest, SAMPLE))) and self._turns is None:
+            self._turns = self._made()
+        while self._turns and some:
+            # An engine is made while another predicts.
+            if all(turn.done() for turn in self._turns) or len(self._turns) == 1:
+                yield from self._tried(self._turns, some)
+            else:
+                yield from self._plain.predict(some)
             some = list(islice(rest, SAMPLE))
-            if not some:
-                return
-            yield from self._tried(self._turns[0], some)
             if not self._turns:
                 self._found.sort(key=lambda way: -way.rate)
                 self._tell(self._found)
-        yield from (self._found[0].pipeline if self._found else self._plain).stream(rest)
+        yield from (self._found[0].pipeline if self._found else self._plain).stream(chain(some, rest))
 
-    def _tried(self, turn: Future[Pipeline], some: list[Input]) -> list[Result]:
+    def _at_first(self, rest: Iterator[Input]) -> Iterator[Result]:
+        """Until it has taken so long that another engine may pay for its making."""
+        self._deadline = self._deadline or time.perf_counter() + self._patience
+        size = SAMPLE
+        while (left := self._deadline - time.perf_counter()) > 0 and (some := list(islice(rest, size))):
+            began = time.perf_counter()
+            yield from self._plain.predict(some)
+            # As many as there is time for: more are better batched.
+            rate = len(some) / (time.perf_counter() - began)
+            size = min(max(int(rate * left), SAMPLE), WINDOW)
+
+    def _made(self) -> list[Future[Pipeline]]:
+        making = ThreadPoolExecutor(1, "regard-engine")
+        turns = [making.submit(make) for make in self._makers]
+        making.shutdown(wait=False)
+        return turns
+
+    def _tried(self, turns: list[Future[Pipeline]], some: list[Input]) -> list[Result]:
         """By the engine whose turn it is, or by the plain one where that cannot; then it has no turn any more."""
+        turn = turns[0]
         try:
             made = turn.result()
             results = made.predict(some[:WARM])
-            # What is made beside the work would be counted with it.
-            wait(self._turns)
             began = time.perf_counter()
             results += made.predict(some[WARM:])
             rate = len(some[WARM:]) / (time.perf_counter() - began)
         except RegardError:
             # Where this one cannot either, that is no fault of the engine's, which stays.
             results = self._plain.predict(some)
-            self._turns.remove(turn)
+            turns.remove(turn)
             return results
         # A rest says little of an engine.
         if len(some) == SAMPLE:
-            self._turns.remove(turn)
+            turns.remove(turn)
             self._found.append(Way(made, rate))
         return results
+
+
+def fastest(pipeline: Pipeline, folder: Path, rows: Sequence[Input]) -> Pipeline:
+    """The pipeline with the engine that predicts some of these rows fastest; as it is where all take no time."""
+    sample = rows[:SAMPLE]
+    if exported(folder, "ctranslate2") is None:
+        began = time.perf_counter()
+        try:
+            pipeline.predict(sample)
+        except RegardError:
+            # Whoever predicts says what is wrong with an input.
+            return pipeline
+        if (time.perf_counter() - began) * len(rows) < PATIENCE * len(sample):
+            return pipeline
+    found = ways(pipeline, folder, sample)
+    return found[0].pipeline if found else pipeline

@@ -1,7 +1,6 @@
 """`regard evaluate`."""
 
 import time
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +12,7 @@ from regard.cli.waiting import waiting
 from regard.files import write_atomically
 
 if TYPE_CHECKING:
-    from regard.api import Evaluation, Pipeline
+    from regard.api import Evaluation
     from regard.data import Corpus
 
 Data = Annotated[
@@ -52,6 +51,7 @@ def evaluate(
       regard evaluate runs/x --with runs/y --with runs/z
     """
     from regard.api import Pipeline
+    from regard.api.choosing import fastest
     from regard.cli.held_out import corpora
 
     join(extensions)
@@ -62,7 +62,10 @@ def evaluate(
     for name, corpus in corpora(pipeline, data or []).items():
         began = time.monotonic()
         with waiting(f"Evaluating on {name}"):
-            running = _fastest(pipeline, folder, corpus) if engine is Engines.auto and not others else pipeline
+            if engine is Engines.auto and not others:
+                running = fastest(pipeline, folder, [pipeline.asked(row.fields) for row in corpus])
+            else:
+                running = pipeline
             found = running.evaluate(corpus)
         _shown(name, corpus, found, time.monotonic() - began, as_json)
         outputs += [one_line(result.text) for result in found.results]
@@ -72,18 +75,6 @@ def evaluate(
         with write_atomically(out) as file:
             file.write("".join(f"{line}\n" for line in outputs).encode("utf-8", "backslashreplace"))
         say(f"The outputs are in {out}.")
-
-
-def _fastest(pipeline: "Pipeline", folder: Path, corpus: "Corpus") -> "Pipeline":
-    """The pipeline with the engine that predicts the first lines fastest; as it is for few lines."""
-    from regard.api.choosing import LEAST, SAMPLE, ways
-
-    first = [row.fields for row in islice(corpus, LEAST)]
-    if len(first) < LEAST:
-        return pipeline
-    found = ways(pipeline, folder, [pipeline.asked(row) for row in first[:SAMPLE]])
-    # Where nothing can, the prediction itself says why.
-    return found[0].pipeline if found else pipeline
 
 
 def _shown(name: str, corpus: "Corpus", found: "Evaluation", seconds: float, as_json: bool) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
@@ -21,7 +20,7 @@ from regard.files import write_atomically
 if TYPE_CHECKING:
     from regard.api import Pipeline
     from regard.api.choosing import Way
-    from regard.cli.lines import Given, Run
+    from regard.cli.lines import Run
 
 
 class Form(StrEnum):
@@ -145,6 +144,7 @@ class Asking:
 
 def _answered(pipeline: "Pipeline", asking: Asking) -> int:
     """Write an output for every line; how many lines could not be answered."""
+    from regard.api.choosing import Trying
     from regard.cli.lines import Answers, Talk, embedded, given, one_by_one, settling, streamed, typed
 
     answers = Answers(asking.json_out, lambda text: say(text, "red"))
@@ -153,7 +153,7 @@ def _answered(pipeline: "Pipeline", asking: Asking) -> int:
     lines = given(asking.file, asking.json_in)
     run: Run = pipeline.stream
     if asking.measure is not None and not (asking.typing or asking.stream or asking.embeddings):
-        run, lines = _fastest(pipeline, asking.measure, lines)
+        run = Trying(pipeline, asking.measure, _compared).stream
     with ExitStack() as inside:
         put = inside.enter_context(_output(asking.out))
         advance = inside.enter_context(counting(asking.file, asking.out is not None))
@@ -182,17 +182,6 @@ def _answered(pipeline: "Pipeline", asking: Asking) -> int:
     for sentence in answers.summary():
         say(sentence)
     return answers.bad
-
-
-def _fastest(pipeline: "Pipeline", folder: Path, lines: Iterator["Given"]) -> tuple["Run", Iterator["Given"]]:
-    """What predicts by the fastest engine once it knows which that is, and all lines; for few lines, as it is."""
-    from regard.api.choosing import LEAST, Trying
-
-    first = list(islice(lines, LEAST))
-    everything = chain(first, lines)
-    if len(first) < LEAST:
-        return pipeline.stream, everything
-    return Trying(pipeline, folder, _compared).stream, everything
 
 
 def _compared(found: "list[Way]") -> None:
