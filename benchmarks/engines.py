@@ -1,6 +1,6 @@
 """Decoding with each engine, and by calling CTranslate2 directly: sentences a second as ratios, in one run.
 
-python benchmarks/engines.py BUNDLE SOURCES [SENTENCES] [--limit PIECES] [--onnx] [--file REFERENCES]
+python benchmarks/engines.py BUNDLE SOURCES [SENTENCES] [--limit PIECES] [--batches 32 1] [--onnx] [--file REFERENCES]
 
 BUNDLE is a translator, SOURCES a file of sentences (Multi30k's test_2016_flickr.en: 1,000 of them). Everything but the
 loading is timed: tokenization, search and statuses, as `regard predict` gives lines of text (the probability of each
@@ -204,6 +204,7 @@ def main() -> None:
     parser.add_argument("sources", type=Path)
     parser.add_argument("sentences", type=int, nargs="?")
     parser.add_argument("--limit", type=int, default=0)
+    parser.add_argument("--batches", type=int, nargs="+", default=BATCHES)
     parser.add_argument("--onnx", action="store_true")
     parser.add_argument("--file", type=Path, help="references: time the whole file as well")
     given = parser.parse_args()
@@ -211,7 +212,7 @@ def main() -> None:
     cut = ("search.longest_factor=0", f"search.longest_extra={given.limit}") if given.limit else ()
     engines = ["torch", "ctranslate2", *(["onnx"] if given.onnx else [])]
     print(f"{len(sentences)} sentences, {WORKERS} threads; ratios to CTranslate2 float32, the better way of calling it")
-    for batch in BATCHES:
+    for batch in given.batches:
         some = sentences if batch > 1 else sentences[:ALONE]
         for search, changes in SEARCHES.items():
             plain = Asked(given.bundle, (*changes, *cut), batch, "")
@@ -220,7 +221,7 @@ def main() -> None:
             } | {f"--engine {name}": plain._replace(way="through", given=(name,)) for name in engines}
             found = compared(asked, some)
             base = min(found[name][0] for name, (compute, _) in DIRECTLY.items() if compute == "float32")
-            print(f"\n{'batch 32' if batch > 1 else 'one at a time'}, {search}")
+            print(f"\n{f'batch {batch}' if batch > 1 else 'one at a time'}, {search}")
             for name, (took, outputs) in found.items():
                 same = told(outputs, found["--engine torch"][1])
                 print(f"  {name:40} {len(some) / took:8.1f} a second  x{base / took:.2f}  {same} as torch", flush=True)
