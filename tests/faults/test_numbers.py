@@ -102,16 +102,17 @@ def test_a_run_that_is_to_skip_leaves_it_out_and_counts_it(place: str, value: fl
     assert all(tensor.isfinite().all() for tensor in named(poisoned.learner.model).values())
 
 
+@pytest.mark.parametrize("rate", [1e20, 1e38])
 @pytest.mark.parametrize("model", [TRANSFORMER, RECURRENT], ids=["transformer", "recurrent"])
-def test_a_rate_of_1e20_ends_the_run_and_every_checkpoint_there_is_holds_numbers(
-    model: dict[str, Any], tmp_path: Path
+def test_a_huge_rate_ends_the_run_and_every_checkpoint_there_is_holds_numbers(
+    model: dict[str, Any], rate: float, tmp_path: Path
 ) -> None:
     settings = {"updates": 20, "every": 1, "log": 1}
-    plan = recipe(tmp_path / "data", model=model, train=settings, optimizer={"rate": 1e20, "schedule": "constant"})
+    plan = recipe(tmp_path / "data", model=model, train=settings, optimizer={"rate": rate, "schedule": "constant"})
     try:
         list(Training(read(plan), tmp_path / "run").steps())
         # Everything in a recurrent model saturates; whether a NaN comes of it hangs on the processor's kernels.
-        ended = model is RECURRENT
+        ended = model is RECURRENT and rate < 1e38
     except RegardError as error:
         ended = re.search(r"Update \d+ .*Lower the rate", str(error)) is not None
     assert ended

@@ -7,7 +7,7 @@ import secrets
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from torch import Tensor
 
@@ -15,7 +15,7 @@ from regard.errors import DataError
 from regard.files import shown
 from regard.train.checkpoints import SHARDED, Checkpoint, State, place, put, store, write_state
 from regard.train.distributed import Team
-from regard.train.distributed_sharding import in_parts
+from regard.train.distributed_sharding import in_parts, own_part
 from regard.train.shards import file_name, whereabouts
 
 
@@ -46,7 +46,7 @@ def _written(part: Path, checkpoint: Checkpoint, team: Team) -> dict[str, tuple[
     """This process's files with their checksums and sizes."""
     found = {}
     for group, tensors in checkpoint.tensors.items():
-        own = {name: _own(tensor) for name, tensor in tensors.items() if team.leads or in_parts(tensor)}
+        own = {name: own_part(tensor) for name, tensor in tensors.items() if team.leads or in_parts(tensor)}
         # Of few rows some processes have none.
         own = {name: piece for name, piece in own.items() if team.leads or len(piece)}
         if own:
@@ -62,18 +62,6 @@ def _begins(tensor: Tensor, team: Team) -> list[int]:
         return [0] * tensor.dim()
     rows = len(tensor)
     return [min(rows, -(-rows // team.size) * team.rank)] + [0] * (tensor.dim() - 1)
-
-
-def _own(tensor: Tensor) -> Tensor:
-    """What this process has of a tensor."""
-    if not in_parts(tensor):
-        return tensor
-    from torch.distributed.tensor import DTensor, Shard
-
-    parts = cast(DTensor, tensor)
-    # Pieces are put together by their rows.
-    assert parts.placements == (Shard(0),), parts.placements
-    return parts.to_local()
 
 
 def _state(checkpoint: Checkpoint, records: list[dict[str, tuple[str, int]]]) -> State:

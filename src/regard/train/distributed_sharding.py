@@ -75,6 +75,18 @@ def whole(tensor: Tensor) -> Tensor:
     return cast("DTensor", tensor).full_tensor() if in_parts(tensor) else tensor
 
 
+def own_part(tensor: Tensor) -> Tensor:
+    """What this process has of a tensor."""
+    if not in_parts(tensor):
+        return tensor
+    from torch.distributed.tensor import Shard
+
+    parts = cast("DTensor", tensor)
+    # Pieces are put together by their rows.
+    assert parts.placements == (Shard(0),), parts.placements
+    return parts.to_local()
+
+
 def all_whole(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: whole(tensor) for name, tensor in tensors.items()}
 

@@ -48,11 +48,14 @@ def fit(
         step = updater.update(group, progress)
         complete = _complete(step.progress, settings) is not None
         if complete or step.progress.update % settings.every == 0:
+            updater.require_numbers(step.progress)
             step = _judged(step, _scores(learner, evaluate), settings)
         if complete or step.progress.update % settings.log == 0:
             step = _told(step)
         progress = step.progress
         ending = _ended(progress, settings) or _interrupted(began, settings, stop, learner.team)
+        if ending is not None:
+            updater.require_numbers(progress)
         yield replace(step, last=ending is not None, ending=ending)
 
 

@@ -89,6 +89,18 @@ class Updater(Generic[B]):
             raise self._not_finite(after, group, made)
         return Step(after, made.total / max(made.count, 1), made.count, rate, made.norm)
 
+    def require_numbers(self, progress: Progress) -> None:
+        """Refuses parameters that are no numbers, which a finite gradient at a huge rate can leave behind; asked
+        before anything is measured or saved."""
+        parameters = self.learner.model.named_parameters()
+        bad = next((name for name, each in parameters if not sharding.own_part(each.detach()).isfinite().all()), "")
+        if self.learner.team.most(bool(bad)):
+            told = f", such as {bad}" if bad else ""
+            raise NotFinite(
+                f"Update {progress.update} left parameters that are no numbers{told}. It is not saved; what was saved "
+                "before stays. Lower the rate, or lengthen the warm-up."
+            )
+
     def _gradients(self, group: list[tuple[Position, B | Spare[B]]], update: int) -> Made:
         """The losses of a group, and the norm of the mean's gradient, which the parameters now hold clipped."""
         learner = self.learner
