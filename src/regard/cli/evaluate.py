@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.loading import loading
 from regard.cli.options import BundleFolder, Changes, EngineName, Engines, Extensions, Json, Others, join
 from regard.cli.printing import counted, duration, one_line, printed, say, scored, told
 from regard.cli.waiting import waiting
@@ -50,12 +51,13 @@ def evaluate(
       regard evaluate runs/x --engine ctranslate2
       regard evaluate runs/x --with runs/y --with runs/z
     """
-    from regard.api import Pipeline
-    from regard.api.choosing import fastest
-    from regard.cli.held_out import corpora
+    with loading():
+        from regard.api import Pipeline
+        from regard.api.choosing import fastest
+        from regard.cli.held_out import corpora
 
-    join(extensions)
-    pipeline = Pipeline.load(folder, changes, engine=Engines.torch if engine is Engines.auto else engine)
+        join(extensions)
+        pipeline = Pipeline.load(folder, changes, engine=Engines.torch if engine is Engines.auto else engine)
     if others:
         pipeline = pipeline.ensemble([Pipeline.load(other, changes) for other in others])
     outputs: list[str] = []

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.loading import loading
 from regard.cli.options import BundleFolder, Changes, Extensions, join
 from regard.cli.printing import say
 from regard.cli.waiting import waiting
@@ -68,15 +69,16 @@ def explain(
       regard explain runs/sst2 "Not bad at all." --instead negative
       regard explain runs/sst2 test.tsv --method permutation --seconds 60
     """
-    from regard.api import Pipeline
-    from regard.api.explaining import explained
-    from regard.explain.rendering import render
+    with loading():
+        from regard.api import Pipeline
+        from regard.api.explaining import explained
+        from regard.explain.rendering import render
 
-    join(extensions)
-    _check(method, out)
-    own = [change.removeprefix(PREFIX) for change in changes if change.startswith(PREFIX)]
-    own += _timed(method, seconds)
-    pipeline = Pipeline.load(folder, [change for change in changes if not change.startswith(PREFIX)])
+        join(extensions)
+        _check(method, out)
+        own = [change.removeprefix(PREFIX) for change in changes if change.startswith(PREFIX)]
+        own += _timed(method, seconds)
+        pipeline = Pipeline.load(folder, [change for change in changes if not change.startswith(PREFIX)])
     with waiting("Explaining") as news:
         if method == PERMUTATION:
             found = _shuffled(pipeline, text, own, lambda done, count: news(f"{done:,} of {count:,} shuffles"))

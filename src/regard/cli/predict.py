@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
+from regard.cli.loading import loading
 from regard.cli.options import BundleFolder, Changes, EngineName, Engines, Extensions, Json, Others, join
 from regard.cli.printing import say
 from regard.cli.waiting import counting
@@ -95,10 +96,11 @@ def predict(
       regard predict runs/x input.txt --engine auto --out output.txt
       regard predict runs/x texts/ --on ray --out outputs/
     """
-    from regard.api import Pipeline
+    with loading():
+        from regard.api import Pipeline
 
-    join(extensions)
-    pipeline = Pipeline.load(folder, changes, verify, Engines.torch if engine is Engines.auto else engine)
+        join(extensions)
+        pipeline = Pipeline.load(folder, changes, verify, Engines.torch if engine is Engines.auto else engine)
     if others:
         pipeline = pipeline.ensemble([Pipeline.load(other, changes, verify) for other in others])
     if on:

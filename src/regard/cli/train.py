@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.loading import loading
 from regard.cli.options import Changes, Extensions, Json, RecipeName, join
 from regard.cli.printing import next_commands, printed, say, scored, typed
 from regard.errors import RegardError
@@ -58,8 +59,9 @@ def train(
       regard train runs/small --set train.updates=20000   and for longer
       regard train my.toml --processes 4 --restarts 3
     """
-    from regard.api import read
-    from regard.train import Stopping
+    with loading():
+        from regard.api import read
+        from regard.train import Stopping
 
     stop = Stopping()
     with _one_voice(stop):
