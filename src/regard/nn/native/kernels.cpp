@@ -140,15 +140,17 @@ static inline lanes exponential(lanes x) {
 
 // The weights of a product lie in panels: sixteen columns side by side, for one k after the other. Sums go along k, and
 // begin anew after so many: rounding grows with the length of a sum.
-static const whole PANEL = 16, EXACT = 64, GROUP = 32, STRETCH = 512, BLOCK = 96;
+static const whole PANEL = 16, EXACT = 64, GROUP = 32, STRETCH = 512;
 // What the processor multiplies at once are a panel's sides. At most so many rows of x go together, through as many
 // panels as there is room for their sums; several rows take so many panels before the next.
 static const int SIDES = PANEL * sizeof(float) / sizeof(row), FEW = 6;
 #if defined(__AVX512F__)
 static const int MANY = 2 * FEW, WIDE = 4;
+static const whole BLOCK = 192;
 constexpr int beside(int rows) { return rows > FEW ? 2 : 4; }
 #else
 static const int MANY = FEW, WIDE = 1;
+static const whole BLOCK = 96;
 constexpr int beside(int rows) { return rows > 3 ? 1 : rows > 1 ? 2 : 4; }
 #endif
 
@@ -162,6 +164,7 @@ struct Full {
         return row_at(panels + p / SIDES * K * PANEL + k * PANEL + p % SIDES * (PANEL / SIDES));
     }
     row scaled(int, row x) const { return x; }
+    const void* place(whole n, whole k) const { return panels + n * K + k * PANEL; }
 };
 
 // Weights in eight bits, those of a group along k times a scale of their column.
@@ -180,12 +183,25 @@ struct Small {
     row scaled(int p, row x) const {
         return x * row_at(scales + p / SIDES * groups() * PANEL + p % SIDES * (PANEL / SIDES));
     }
+    const void* place(whole n, whole k) const { return panels + n * K + k * PANEL; }
+};
+
+// Weights that will be wanted next, fetched line by line while others are multiplied: columns n to end, k of a stretch.
+template <class Weights>
+struct Ahead {
+    const Weights& weights;
+    whole n, end, k, first, stop;
+    void fetch() {
+        if (n >= end) return;
+        __builtin_prefetch(weights.place(n, k), 0, 2);
+        if (++k == stop) k = first, n += PANEL;
+    }
 };
 
 // M rows with P panels; with `begun`, added to what is there.
 template <int M, int P, class Weights>
 static inline void tile(const float* x, whole xs, const Weights& w, whole K, bool begun, const float* b, float* out,
-                        whole os, whole columns) {
+                        whole os, whole columns, Ahead<Weights>& ahead) {
     const int sides = SIDES * P;
     const whole each = PANEL / SIDES;
     row found[M][sides];
@@ -193,6 +209,7 @@ static inline void tile(const float* x, whole xs, const Weights& w, whole K, boo
         for (int p = 0; p < sides; p++) found[m][p] = repeated(0.0f);
     for (whole k = 0; k < K; k++) {
         row side[sides];
+        ahead.fetch();
         for (int p = 0; p < sides; p++) side[p] = w.side(p, k);
         for (int m = 0; m < M; m++) {
             row one = repeated(x[m * xs + k]);
@@ -220,7 +237,7 @@ static inline void tile(const float* x, whole xs, const Weights& w, whole K, boo
 // Columns first to end of M rows, for k of a stretch.
 template <int M, class Weights>
 static void along(const float* x, whole xs, const Weights& w, whole k, whole stop, const float* b, float* out,
-                  whole os, whole first, whole end) {
+                  whole os, whole first, whole end, Ahead<Weights>& ahead) {
     const int P = beside(M);
     for (whole n = first; n < end;) {
         whole columns = end - n < PANEL ? end - n : PANEL;
@@ -229,8 +246,8 @@ static void along(const float* x, whole xs, const Weights& w, whole k, whole sto
             whole length = at + Weights::LENGTH < stop ? Weights::LENGTH : stop - at;
             Weights from = w.at(n, at);
             const float* add = b && at + length == w.K ? b + n : nullptr;
-            if (several) tile<M, P>(x + at, xs, from, length, at > 0, add, out + n, os, PANEL * P);
-            else tile<M, 1>(x + at, xs, from, length, at > 0, add, out + n, os, columns);
+            if (several) tile<M, P>(x + at, xs, from, length, at > 0, add, out + n, os, PANEL * P, ahead);
+            else tile<M, 1>(x + at, xs, from, length, at > 0, add, out + n, os, columns, ahead);
         }
         n += several ? PANEL * P : PANEL;
     }
@@ -238,7 +255,7 @@ static void along(const float* x, whole xs, const Weights& w, whole k, whole sto
 
 // The same of as many rows as are left, at most M.
 template <int M, class... Rest>
-static void left_over(whole rows, const Rest&... rest) {
+static void left_over(whole rows, Rest&&... rest) {
     if (rows == M) along<M>(rest...);
     else if constexpr (M > 1) left_over<M - 1>(rows, rest...);
 }
@@ -254,11 +271,15 @@ static void product(const float* x, whole xs, whole M, const Weights& w, const f
             // One row after another through all panels, or some panels for all rows, which stay near.
             for (whole n = first, wide = m1 - m0 < FEW ? end - first : PANEL * WIDE; n < end; n += wide) {
                 whole next = n + wide < end ? n + wide : end, m = m0;
+                // The first rows wait for these panels themselves, unless they were fetched before; then there is time.
+                Ahead<Weights> none{w, 0, 0, 0, 0, 0};
+                Ahead<Weights> ahead{w, next, next + wide < end ? next + wide : end, k, k, stop};
                 for (; m + MANY <= m1; m += MANY)
-                    along<MANY>(x + m * xs, xs, w, k, stop, b, out + m * os, os, n, next);
+                    along<MANY>(x + m * xs, xs, w, k, stop, b, out + m * os, os, n, next, m == m0 ? none : ahead);
                 for (; m + FEW <= m1; m += FEW)
-                    along<FEW>(x + m * xs, xs, w, k, stop, b, out + m * os, os, n, next);
-                left_over<FEW - 1>(m1 - m, x + m * xs, xs, w, k, stop, b, out + m * os, os, n, next);
+                    along<FEW>(x + m * xs, xs, w, k, stop, b, out + m * os, os, n, next, m == m0 ? none : ahead);
+                left_over<FEW - 1>(m1 - m, x + m * xs, xs, w, k, stop, b, out + m * os, os, n, next,
+                                   m == m0 ? none : ahead);
             }
         }
     }
