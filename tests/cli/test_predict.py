@@ -5,15 +5,17 @@ import os
 import select
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from regard.api import Pipeline
+from regard.api import Pipeline, choosing
 from regard.cli.lines import Answers, Given, Talk, one_by_one, settling, streamed, typed
 from regard.cli.lines import given as given_lines
 from regard.errors import DataError, RegardError, RequestError
@@ -313,7 +315,38 @@ def test_a_reader_that_has_enough_ends_it_quietly(run: Path, tmp_path: Path) -> 
     process.stderr.close()  # type: ignore[union-attr]
 
 
-def test_a_long_file_is_measured_first_and_gives_the_same_lines(run: Path, tmp_path: Path) -> None:
+class Eager:
+    """Makes at once what others make beside the work."""
+
+    def __init__(self, *given: Any) -> None:
+        pass
+
+    def submit(self, make: Callable[[], Any]) -> Future[Any]:
+        made: Future[Any] = Future()
+        made.set_result(make())
+        return made
+
+    def shutdown(self, wait: bool) -> None:
+        pass
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Engines are compared from the first line on."""
+    monkeypatch.setattr(choosing, "PATIENCE", 0.0)
+    monkeypatch.setattr(choosing, "ThreadPoolExecutor", Eager)
+
+
+def test_a_file_that_is_soon_done_is_not_measured(run: Path, tmp_path: Path) -> None:
+    few = tmp_path / "few"
+    few.write_text("the dog runs\n" * 300, "utf-8")
+    plain, found = regard("predict", run, few), regard("predict", run, few, "--engine", "auto")
+    assert bytes_out(found) == bytes_out(plain)
+    assert "Lines a second: " not in found.stderr
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_long_file_is_measured_and_gives_the_same_lines(run: Path, tmp_path: Path) -> None:
     few, many = tmp_path / "few", tmp_path / "many"
     lines = [f"the {('dog', 'cat')[number % 2]} runs\n" * (1 + number % 2) for number in range(420)]
     few.write_text("".join(lines[:9]), "utf-8")
@@ -325,6 +358,7 @@ def test_a_long_file_is_measured_first_and_gives_the_same_lines(run: Path, tmp_p
         assert ("Lines a second: " in found.stderr) == measured
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("bad", ['{"src": "the dog"}', '{"source": "the dog", "prefix_pieces": [99999]}'])
 def test_a_bad_line_costs_no_other_where_engines_are_measured(run: Path, tmp_path: Path, bad: str) -> None:
     lines = ['{"source": "the dog"}'] * 610

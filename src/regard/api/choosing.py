@@ -73,11 +73,11 @@ class Trying:
     from there on by the fastest."""
 
     def __init__(
-        self, pipeline: Pipeline, folder: Path, tell: Callable[[list[Way]], None], patience: float = PATIENCE
+        self, pipeline: Pipeline, folder: Path, tell: Callable[[list[Way]], None], patience: float | None = None
     ) -> None:
-        """`tell` hears of the ways, the fastest first, once they are known."""
+        """`tell` hears of the ways, the fastest first, once they are known; `patience` is PATIENCE unless given."""
         self._plain, self._tell, self._found = pipeline, tell, list[Way]()
-        self._makers, self._patience = _makers(pipeline, folder), patience
+        self._makers, self._patience = _makers(pipeline, folder), PATIENCE if patience is None else patience
         self._deadline: float | None = None
         self._turns: list[Future[Pipeline]] | None = None
 
