@@ -1,4 +1,5 @@
-"""Products of a few rows with a matrix: our kernels, those in eight bits, and torch's, GFLOP/s; how exact each is.
+"""Products of a few rows with a matrix: our kernels, those in eight bits, and torch's, GFLOP/s; ours also where weights
+come from afar, as those of a large model do; how exact each is.
 
 python benchmarks/products.py
 """
@@ -26,6 +27,8 @@ MATRICES = (
     (49152, 576),
 )
 ROUNDS, WORK = 5, 3e7
+# Bytes of weights that are too many for the cache of a core.
+AFAR = 1e8
 Product = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 
 
@@ -48,6 +51,19 @@ def rates(rows: int, outputs: int, inputs: int) -> list[float]:
     return [2e-9 * rows * outputs * inputs / each for each in best]
 
 
+def from_afar(rows: int, outputs: int, inputs: int) -> float:
+    """Ours through so many matrices, one after the other, that none is left in a near cache when its turn comes."""
+    x, count = torch.randn(rows, inputs), max(1, int(AFAR / (4 * outputs * inputs)))
+    kept = [native.packed(torch.randn(outputs, inputs)) for _ in range(count)]
+    every, best, now = [each.linear(None) for each in kept], float("inf"), clock()
+    for _ in range(ROUNDS):
+        began = now()
+        for by in every:
+            native.projection(by, x)
+        best = min(best, now() - began)
+    return 2e-9 * rows * outputs * inputs * count / best
+
+
 def error(by: Product, inputs: int) -> float:
     """The mean distance from what doubles give."""
     torch.manual_seed(0)
@@ -62,6 +78,9 @@ def main() -> None:
         found = {rows: rates(rows, outputs, inputs) for rows in ROWS}
         told = ", ".join(f"{rows}: {' / '.join(f'{each:.0f}' for each in some)}" for rows, some in found.items())
         print(f"{outputs} x {inputs}, rows: ours / in eight bits / torch   {told}")
+    for outputs, inputs in ((512, 512), (2048, 512), (512, 2048), (10000, 512)):
+        told = ", ".join(f"{rows}: {from_afar(rows, outputs, inputs):.0f}" for rows in ROWS)
+        print(f"{outputs} x {inputs}, weights from afar, rows: ours   {told}")
     for inputs in (128, 576, 2048):
         print(f"mean error over {inputs}: ours {error(native.linear, inputs):.1e}, torch {error(F.linear, inputs):.1e}")
 

@@ -149,7 +149,7 @@ def fastest(pipeline: Pipeline, folder: Path, rows: Sequence[Input]) -> Pipeline
         except RegardError:
             # Whoever predicts says what is wrong with an input.
             return pipeline
-        if (time.perf_counter() - began) * len(rows) < PATIENCE * len(sample):
+        if (time.perf_counter() - began) * len(rows) <= PATIENCE * len(sample):
             return pipeline
     found = ways(pipeline, folder, sample)
     return found[0].pipeline if found else pipeline
