@@ -13,7 +13,7 @@ from regard.models.encoders import Encoder
 from regard.models.heads import Answers, Labels, MaskedPiece, Moves, PoolingSettings, Spans, Tags
 from regard.nn.characters import Characters, CharactersSettings
 from regard.nn.dropout import Dropout
-from regard.nn.losses import IGNORE, Loss, smoothed_cross_entropy, wide
+from regard.nn.losses import IGNORE, Loss, shared_cross_entropy, smoothed_cross_entropy, wide
 
 
 class ClassifierSettings(Settings):
@@ -47,9 +47,14 @@ class Classifier(nn.Module):
         return logits.sigmoid() if self.settings.several else logits.softmax(-1)
 
     def loss(
-        self, logits: Float[Tensor, "B C"], wanted: Int[Tensor, " B"] | Bool[Tensor, "B C"], smoothing: float = 0.0
+        self,
+        logits: Float[Tensor, "B C"],
+        wanted: Int[Tensor, " B"] | Bool[Tensor, "B C"] | Float[Tensor, "B C"],
+        smoothing: float = 0.0,
     ) -> Loss:
-        """Summed over texts: the class of each, or with `several` whether it is of each class."""
+        """Summed over texts: the class of each, or with `several` whether it is of each class; either may be shares."""
+        if not self.settings.several and wanted.is_floating_point():
+            return shared_cross_entropy(logits, wanted, smoothing)
         if not self.settings.several:
             return smoothed_cross_entropy(logits, wanted, smoothing)
         truth_BC = wanted.to(logits.dtype)

@@ -16,7 +16,15 @@ from torch import Tensor
 
 from regard.errors import ModelError
 
-__all__ = ["IGNORE", "Loss", "chosen_loss", "chunked_cross_entropy", "distribution_loss", "smoothed_cross_entropy"]
+__all__ = [
+    "IGNORE",
+    "Loss",
+    "chosen_loss",
+    "chunked_cross_entropy",
+    "distribution_loss",
+    "shared_cross_entropy",
+    "smoothed_cross_entropy",
+]
 
 IGNORE = -100
 """A target that does not count, unless the caller names another number; torch's own choice."""
@@ -56,6 +64,20 @@ def smoothed_cross_entropy(
 ) -> Loss:
     """distribution_loss(log softmax(logits)), with torch's meaning of label smoothing."""
     return distribution_loss(logits.log_softmax(-1, dtype=wide(logits.dtype)), targets, smoothing, ignore)
+
+
+def shared_cross_entropy(logits: Float[Tensor, "N V"], shares: Float[Tensor, "N V"], smoothing: float = 0.0) -> Loss:
+    """-sum_v ((1 - e) s(v) + e / V) log p(v): the cross-entropy with targets of which each class has a share.
+
+    A row without any share does not count. With all of a row's shares on one class it is smoothed_cross_entropy.
+    """
+    check(logits, "logits", smoothing)
+    counted_N = shares.sum(1) > 0
+    log_MV = logits[counted_N].log_softmax(-1, dtype=wide(logits.dtype))
+    shares_MV = shares[counted_N].to(log_MV.dtype)
+    nll = -(shares_MV * log_MV).sum()
+    total = (1 - smoothing) * nll - smoothing * log_MV.mean(1).sum() if smoothing else nll
+    return Loss(total, counted_N.sum(), nll.detach())
 
 
 def distribution_loss(

@@ -26,7 +26,7 @@ from regard.models.understanding import Classifier, ClassifierSettings
 from regard.nn import IGNORE, Loss
 from regard.tasks import explained
 from regard.tasks.classifying import Classified, Classifying, ClassifySettings
-from regard.tasks.labelling import Labels
+from regard.tasks.labelling import WHOLE, Labels, named, shares, unfit
 from regard.tasks.reading import Reading, ReadingRecipe
 from regard.tasks.recipe import AgreeingLoss, Recipe
 from regard.tasks.task import Row, Task
@@ -34,9 +34,14 @@ from regard.tasks.task import Row, Task
 
 class LabelsSettings(Settings):
     """With `several` a text has any number of labels, separated by `|` or as a list of texts or whole numbers in JSON;
-    a corpus where it may be none needs blank = "keep", unless that is an empty list."""
+    a corpus where it may be none needs blank = "keep", unless that is an empty list.
+
+    With `soft` a label may be an object in JSON, how likely each is: {"good": 0.9, "bad": 0.1}, as people who disagree
+    give it, or another model (`probabilities` of `regard predict --json`). Shares below 1 in 20,000 count as none.
+    """
 
     several: bool = False
+    soft: bool = False
 
 
 class HeadSettings(Settings):
@@ -65,11 +70,12 @@ class ClassificationRecipe(ReadingRecipe):
 
 @dataclass(frozen=True)
 class Texts:
-    """A batch: texts in a rectangle, which of it is real, and the class of each or whether it is of each class."""
+    """A batch: texts in a rectangle, which of it is real, and the class of each, whether it is of each class, or how
+    likely that is."""
 
     pieces: Int[Tensor, "B T"]
     real: Bool[Tensor, "B T"]
-    wanted: Int[Tensor, " B"] | Bool[Tensor, "B C"]
+    wanted: Int[Tensor, " B"] | Bool[Tensor, "B C"] | Float[Tensor, "B C"]
 
 
 @dataclass(frozen=True)
@@ -90,19 +96,21 @@ class ClassificationTask(Task):
         read_encoder(recipe.model.name, recipe.model.options)
         for part in (*recipe.metrics, *recipe.validation.metrics):
             metric(part)
-        if recipe.labels.several and recipe.head.weights == "balanced":
-            raise ConfigError("head.weights = balanced is for one label a text; leave it out where there are several.")
+        if (recipe.labels.several or recipe.labels.soft) and recipe.head.weights == "balanced":
+            raise ConfigError(
+                "head.weights = balanced is for one label a text; leave it out where there are several or soft ones."
+            )
         _check_weights(recipe)
 
     @classmethod
     def learn(cls, recipe: ClassificationRecipe, rows: Iterable[Row], start: Mapping[str, str]) -> "ClassificationTask":
         """The task with the labels of these rows and a tokenizer for them, which are read once for each."""
-        labels = Labels.learn((row["label"] for row in rows), recipe.labels.several)
+        labels = Labels.learn((row["label"] for row in rows), recipe.labels.several, recipe.labels.soft)
         return cls(recipe, Reading.learn((row["text"] for row in rows), recipe, start), labels)
 
     @classmethod
     def load(cls, recipe: ClassificationRecipe, files: Mapping[str, str]) -> "ClassificationTask":
-        return cls(recipe, Reading.load(files), Labels.load(files, recipe.labels.several))
+        return cls(recipe, Reading.load(files), Labels.load(files, recipe.labels.several, recipe.labels.soft))
 
     @classmethod
     def sample(cls) -> list[Row]:
@@ -110,7 +118,11 @@ class ClassificationTask(Task):
 
     @classmethod
     def fault(cls, row: Row, recipe: ClassificationRecipe) -> str:
-        found = listed(row["label"])
+        found, soft = listed(row["label"]), shares(row["label"])
+        if soft is not None and recipe.labels.soft:
+            return unfit(soft, recipe.labels.several)
+        if soft is not None and isinstance(row["label"], Structure):
+            return f"the label is {row['label'][:40]}, a share of each; set labels.soft = true"
         if found is None and isinstance(row["label"], Structure):
             told = "give a text or a whole number, or a list of such with labels.several = true"
             return f"the label is {row['label'][:40]}, which names no class; {told}"
@@ -143,6 +155,13 @@ class ClassificationTask(Task):
         told = f"{count:,} of {len(texts):,} training texts have more than {room} pieces; their {kept} is learned from."
         return [told] if count else []
 
+    @classmethod
+    def references(cls, row: Row, recipe: ClassificationRecipe) -> Sequence[str]:
+        """What counts as right: of soft labels the likeliest."""
+        if recipe.labels.soft and shares(row["label"]) is not None:
+            return [SEPARATOR.join(named(row["label"], recipe.labels.several, soft=True))]
+        return super().references(row, recipe)
+
     @property
     def longest(self) -> int | None:
         """The most pieces of a training text; none beyond what the encoder can read."""
@@ -155,7 +174,7 @@ class ClassificationTask(Task):
         """How rows become examples; a text that is too long is cut as prediction would cut it."""
         long = self.recipe.predict.long
         told = f"{self.reading.identity} {self.labels} {long} {self.longest}"
-        size = max(self.reading.tokenizer.size, self.labels.unseen + 1)
+        size = max(self.reading.tokenizer.size, self.labels.unseen + 1, WHOLE + 1 if self.labels.soft else 0)
         identity = hashlib.sha256(told.encode()).hexdigest()
         return Encoding(_Encode(self), self.fields, size, f"labelled {identity}")
 
@@ -177,6 +196,11 @@ class ClassificationTask(Task):
 
     def _wanted(self, examples: Sequence[Mapping[str, Any]]) -> Tensor:
         found = [torch.from_numpy(example["label"].astype(np.int64)) for example in examples]
+        if self.labels.soft:
+            shares_BC = torch.zeros(len(found), len(self.labels.names))
+            for row, parts in enumerate(found):
+                shares_BC[row, parts[::2]] = parts[1::2] / WHOLE
+            return shares_BC
         if not self.labels.several:
             wanted_B = torch.cat(found)
             return wanted_B.masked_fill(wanted_B == self.labels.unseen, IGNORE)

@@ -1,6 +1,7 @@
 """The labels texts may have: their names in order, how often training has each, and what is odd about them."""
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,27 +14,31 @@ from regard.metrics.labels import labels
 FILE = "labels.json"
 # A label so many times as frequent as another is worth a remark; so many names are told, the rest counted.
 IMBALANCE, NAMED = 10, 5
+# A share is kept as so many of 10,000. Shares of one label a text may miss 1 by this much, as rounded ones do.
+WHOLE, SLACK = 10_000, 0.01
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels sorted by name, and how many training rows have each; with `several` a row may have any number."""
+    """Labels sorted by name, and how many training rows have each; with `several` a row may have any number, with
+    `soft` a row may have a share of each."""
 
     names: tuple[str, ...]
     counts: tuple[int, ...]
     several: bool = False
+    soft: bool = False
 
     @classmethod
-    def learn(cls, fields: Iterable[str], several: bool) -> "Labels":
+    def learn(cls, fields: Iterable[str], several: bool, soft: bool = False) -> "Labels":
         """The labels of these rows."""
-        found = counted(fields, several)
+        found = counted(fields, several, soft)
         if not found:
             raise DataError("No row has a label; there is nothing to learn.")
         names = sorted(found)
-        return cls(tuple(names), tuple(found[name] for name in names), several)
+        return cls(tuple(names), tuple(found[name] for name in names), several, soft)
 
     @classmethod
-    def load(cls, files: Mapping[str, str], several: bool) -> "Labels":
+    def load(cls, files: Mapping[str, str], several: bool, soft: bool = False) -> "Labels":
         """The labels as `files` gave them."""
         if FILE not in files:
             raise DataError(f"There is no {FILE}; without it nobody knows what the classes are called.")
@@ -44,7 +49,7 @@ class Labels:
             raise DataError(f"{FILE} is damaged ({error}); it has to hold labels and counts.") from None
         if not names or len(names) != len(counts) or len(set(names)) != len(names):
             raise DataError(f"{FILE} is damaged: {len(names)} labels, each to be named once, and {len(counts)} counts.")
-        return cls(names, counts, several)
+        return cls(names, counts, several, soft)
 
     def files(self) -> dict[str, str]:
         told = {"labels": self.names, "counts": self.counts}
@@ -60,10 +65,23 @@ class Labels:
         return len(self.names)
 
     def encode(self, field: str) -> list[int]:
-        """The numbers of a field's labels; where there may be several, those training has, else always one."""
+        """The numbers of a field's labels; where there may be several, those training has, else always one; where they
+        may be soft, each with its share of 10,000 after it."""
+        if self.soft:
+            parts = {self.places[name]: share for name, share in self._shares_of(field).items() if name in self.places}
+            kept = ((place, round(share * WHOLE)) for place, share in sorted(parts.items()))
+            return [number for place, amount in kept if amount for number in (place, amount)]
         if not self.several:
             return [self.places.get(field.strip(), self.unseen)]
         return sorted(self.places[label] for label in labels(field) if label in self.places)
+
+    def _shares_of(self, field: str) -> dict[str, float]:
+        """The share of each label, those of one label a text made to add up to 1."""
+        found = shares(field)
+        if found is None:
+            return dict.fromkeys(named(field, self.several, soft=True), 1.0)
+        total = 1.0 if self.several else sum(found.values())
+        return {name: share / total for name, share in found.items()}
 
     @property
     def weights(self) -> tuple[float, ...]:
@@ -73,13 +91,13 @@ class Labels:
 
     def strange(self, field: str) -> list[str]:
         """The labels of a field that training does not have."""
-        return sorted(name for name in counted([field], self.several) if name not in self.places)
+        return sorted(name for name in counted([field], self.several, self.soft) if name not in self.places)
 
     def remarks(self, train: Iterable[tuple[str, str]]) -> list[str]:
         """What is odd about the labels of training, which are given with where they stand."""
         places = dict[str, Tally]()
         for place, field in train:
-            for name in counted([field], self.several):
+            for name in named(field, self.several, self.soft):
                 places.setdefault(name, Tally()).add(place)
         once = [f"{name!r} ({places[name]})" for name in sorted(places) if places[name].count == 1]
         told = f"Label {few(once)}: one example in training, too few to learn from; find more, or drop the class."
@@ -98,15 +116,73 @@ class Labels:
         ]
 
 
-def counted(fields: Iterable[str], several: bool) -> Counter[str]:
-    """How many rows have each label.
+def counted(fields: Iterable[str], several: bool, soft: bool = False) -> Counter[str]:
+    """How many rows have each label; one that is likeliest nowhere is counted as zero.
 
     >>> counted(["a|b", " b "], several=True) == {"a": 1, "b": 2}
     True
+    >>> counted(['{"a": 0.7, "b": 0.3}', "a"], several=False, soft=True) == {"a": 2, "b": 0}
+    True
     """
-    if several:
-        return Counter(label for field in fields for label in labels(field))
-    return Counter(filter(None, map(str.strip, fields)))
+    found = Counter[str]()
+    for field in fields:
+        for name in shares(field) or () if soft else ():
+            found[name] += 0
+        found.update(named(field, several, soft))
+    return found
+
+
+def named(field: str, several: bool, soft: bool = False) -> list[str]:
+    """The labels of a field; of soft ones the likeliest, or where there may be several those more likely than not.
+
+    >>> named('{"a": 0.2, "b": 0.8}', several=False, soft=True), named(" b ", several=False), named("", several=False)
+    (['b'], ['b'], [])
+    """
+    found = shares(field) if soft else None
+    if found is not None:
+        best = max(found.values())
+        return (
+            sorted(name for name, share in found.items() if share >= 0.5)
+            if several
+            else [min(name for name, share in found.items() if share == best)]
+        )
+    return sorted(labels(field)) if several else list(filter(None, [field.strip()]))
+
+
+def shares(field: str) -> dict[str, float] | None:
+    """The share of each label where a field is an object of numbers in JSON; None where it is not.
+
+    >>> shares('{"good": 0.9, "bad": 0.1}'), shares("good"), shares('{"good": "very"}'), shares("{}")
+    ({'good': 0.9, 'bad': 0.1}, None, None, None)
+    """
+    if not field.lstrip().startswith("{"):
+        return None
+    try:
+        found = json.loads(field)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or not found:
+        return None
+    if not all(isinstance(share, int | float) and not isinstance(share, bool) for share in found.values()):
+        return None
+    return {name.strip(): float(share) for name, share in found.items()}
+
+
+def unfit(found: Mapping[str, float], several: bool) -> str:
+    """Why these are no shares of a text's labels, or nothing.
+
+    >>> unfit({"a": 0.5, "b": 0.7}, several=False)
+    'the shares of its labels add up to 1.2, not to 1'
+    >>> unfit({"a": 0.5, "b": 0.7}, several=True)
+    ''
+    """
+    if "" in found:
+        return "a share belongs to a label without a name"
+    for name, share in found.items():
+        if not 0 <= share <= 1:
+            return f"the share of {name!r} is {share}; give a number from 0 to 1"
+    total = math.fsum(found.values())
+    return "" if several or abs(total - 1) <= SLACK else f"the shares of its labels add up to {total:.6g}, not to 1"
 
 
 def few(names: Sequence[str]) -> str:
