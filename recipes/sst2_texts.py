@@ -3,8 +3,9 @@
     python recipes/sst2_texts.py data/sst2/train.tsv data/glove/glove.6B.50d.txt data/sst2-texts.txt
 
 A variant of a phrase has about a third of its words exchanged, each for one of the ten words nearest to it by GloVe's
-vectors; the most frequent words, which hold a phrase together, stay. So the student meets words that no phrase of training has, in places where they make sense, and the teacher, who
-knows them, says what becomes of the phrase (after Tang et al. 2019, who exchange words by their part of speech).
+vectors; the most frequent words, which hold a phrase together, stay. So the student meets words that no phrase of
+training has, in places where they make sense, and the teacher, who knows them, says what becomes of the phrase (after
+Tang et al. 2019, who exchange words by their part of speech).
 """
 
 import csv
@@ -36,7 +37,7 @@ def vectors(path: Path) -> tuple[list[str], np.ndarray]:
 
 
 def neighbours(known: set[str], words: list[str], found: np.ndarray) -> dict[str, list[str]]:
-    """The nearest words of each known word that has a vector and is none of the most frequent, itself not among them."""
+    """The nearest words of each known word that has a vector, but for the most frequent; none is its own neighbour."""
     rows = [number for number, word in enumerate(words) if word in known and number >= FREQUENT]
     near = {}
     for start in range(0, len(rows), BLOCK):
