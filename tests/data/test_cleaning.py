@@ -65,6 +65,13 @@ def test_overlap_by_some_fields() -> None:
         kept(pairs, {"name": "overlap", "by": ["sorce"]}, held_out=held_out)
 
 
+@pytest.mark.parametrize("match", ["any", "all"])
+def test_blank_texts_are_no_overlap(match: str) -> None:
+    pairs = [("", " "), ("", "b"), ("in", "held out")]
+    step = {"name": "overlap", "match": match}
+    assert kept(pairs, step, held_out=rows((" ", ""), ("in", "held out"))) == ([1, 2], {"overlap": 1})
+
+
 def test_an_overlap_compares_what_it_is_told_to_unless_it_says_so_itself() -> None:
     own = ["duplicates", {"name": "overlap", "by": ["target"]}, {"name": "overlap", "match": "all"}]
     assert [part.options for part in comparing(own, ["source"])] == [{}, {"by": ["target"]}, {"match": "all"}]

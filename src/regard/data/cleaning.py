@@ -113,9 +113,10 @@ class Overlap(Cleaner):
             if name not in fields:
                 raise ConfigError(f"cleaning step overlap: by: {unknown('field', name, fields)}")
         compared = {name: fields[name] for name in self.by or fields}
+        # That two lines are blank says nothing of either.
         if self.match == "all":
-            return [_whole(compared, self.loose)]
-        return [_key((name, text), self.loose) for name, text in compared.items()]
+            return [_whole(compared, self.loose)] if any(map(str.strip, compared.values())) else []
+        return [_key((name, text), self.loose) for name, text in compared.items() if text.strip()]
 
 
 # A step of one's own: a class like these, and a line here.
