@@ -116,6 +116,8 @@ def test_parts_of_a_batch_add_up_and_two_readings_agree() -> None:
         ({"good": 1.0, " ": 0.0}, {"soft": True}, "without a name"),
         ({"good": 1.5}, {"soft": True, "several": True}, "the share of 'good' is 1.5"),
         ({"good": "very"}, {"soft": True}, "names no class"),
+        ({"good": 10**400}, {"soft": True}, "names no class"),
+        ({"good|bad": 1.0}, {"soft": True}, r"a label has \| in it"),
         ({}, {"soft": True}, "names no class"),
         ({"good": 0.9, "bad": 0.3}, {"soft": True, "several": True}, ""),
         ({"good": 0.666, "bad": 0.333}, {"soft": True}, ""),

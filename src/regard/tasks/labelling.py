@@ -9,7 +9,7 @@ from functools import cached_property
 
 from regard.data import Tally
 from regard.errors import DataError
-from regard.metrics.labels import labels
+from regard.metrics.labels import SEPARATOR, labels
 
 FILE = "labels.json"
 # A label so many times as frequent as another is worth a remark; so many names are told, the rest counted.
@@ -139,14 +139,11 @@ def named(field: str, several: bool, soft: bool = False) -> list[str]:
     (['b'], ['b'], [])
     """
     found = shares(field) if soft else None
-    if found is not None:
-        best = max(found.values())
-        return (
-            sorted(name for name, share in found.items() if share >= 0.5)
-            if several
-            else [min(name for name, share in found.items() if share == best)]
-        )
-    return sorted(labels(field)) if several else list(filter(None, [field.strip()]))
+    if found is None:
+        return sorted(labels(field)) if several else list(filter(None, [field.strip()]))
+    if several:
+        return sorted(name for name, share in found.items() if share >= 0.5)
+    return [min(found, key=lambda name: (-found[name], name))]
 
 
 def shares(field: str) -> dict[str, float] | None:
@@ -165,7 +162,10 @@ def shares(field: str) -> dict[str, float] | None:
         return None
     if not all(isinstance(share, int | float) and not isinstance(share, bool) for share in found.values()):
         return None
-    return {name.strip(): float(share) for name, share in found.items()}
+    try:
+        return {name.strip(): float(share) for name, share in found.items()}
+    except OverflowError:
+        return None
 
 
 def unfit(found: Mapping[str, float], several: bool) -> str:
@@ -178,6 +178,8 @@ def unfit(found: Mapping[str, float], several: bool) -> str:
     """
     if "" in found:
         return "a share belongs to a label without a name"
+    if any(SEPARATOR in name for name in found):
+        return f"a label has {SEPARATOR} in it, which stands between labels; write it otherwise"
     for name, share in found.items():
         if not 0 <= share <= 1:
             return f"the share of {name!r} is {share}; give a number from 0 to 1"
