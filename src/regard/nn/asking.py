@@ -4,7 +4,8 @@ Step by step, modules would compute a gradient of every matrix at every step, an
 what it read and the gradient of what it gave, and a matrix gets its gradient in one product over all steps at once; so
 does what the steps read of the target. The numbers are those of the modules, to rounding.
 
-Letters: I width of what is read, D of states, F = 4 D of gates, A of a prepared key, W of a value; X = I + W + D.
+Letters: I width of a piece, D of a state, A of a prepared key, W of a value, Y = I + W of what a step reads; F = 4 D
+gates, the first M of which have what is read, the last N the state before.
 """
 
 from collections.abc import Callable, Iterator
@@ -59,7 +60,7 @@ def ask(
     real = torch.ones(keys.shape[:2], dtype=torch.bool) if memory.real is None else memory.real
     asking = score.query[0], score.energy[0, :, 0]
     cell = decoder.settings.cell
-    return Asked(*_Ask.apply(cell, embedded, hidden, kept, *_joint(layer), *asking, keys, values, real))  # type: ignore[no-untyped-call]
+    return Asked(*_Ask.apply(cell, embedded, hidden, kept, *_sides(layer), *asking, keys, values, real))  # type: ignore[no-untyped-call]
 
 
 def _plain(attention: Attention) -> bool:
@@ -76,25 +77,24 @@ def _hooked(module: nn.Module) -> bool:
     return bool(forward or module._backward_hooks or module._backward_pre_hooks)
 
 
-def _joint(layer: nn.Module) -> tuple[Float[Tensor, "F X"], Float[Tensor, " F"]]:
-    """The matrices of what is read and of states as one, and their biases.
+def _sides(layer: nn.Module) -> tuple[Float[Tensor, "M Y"], Float[Tensor, "N D"], Float[Tensor, " F"]]:
+    """The matrix of what is read, for the first gates, that of states, for the last, and the bias of all.
 
-    A GRU's new state takes from the state before what its reset gate lets pass, so both sides have a gate of their own.
+    A GRU's new state takes from the state before what its reset gate lets pass, so it is two gates: the first has what
+    is read, the last has the state. All others have both.
     """
     names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
     read, state, read_bias, state_bias = (getattr(layer, name) for name in names)
     if isinstance(layer, nn.LSTM):
-        return torch.cat([read, state], 1), read_bias + state_bias
-    width = state.shape[1]
-    both, new = state.split([2 * width, width])
-    nothing = torch.zeros_like(new)
-    weight = torch.cat([torch.cat([read, read.new_zeros(width, read.shape[1])]), torch.cat([both, nothing, new])], 1)
-    shared = read_bias[: 2 * width] + state_bias[: 2 * width]
-    return weight, torch.cat([shared, read_bias[2 * width :], state_bias[2 * width :]])
+        return read, state, read_bias + state_bias
+    # Reset, update, new: as what is read has it, new is to come first.
+    width, nothing = state.shape[1], torch.zeros_like(state_bias[: state.shape[1]])
+    read, read_bias = read.roll(width, 0), read_bias.roll(width, 0)
+    return read, state, torch.cat([read_bias, nothing]) + torch.cat([nothing, state_bias])
 
 
 class _Ask(torch.autograd.Function):
-    """answer = sum_j softmax_j(v . tanh(Q h + k_j)) value_j;   h, kept = cell(M [x; answer; h] + b, kept)."""
+    """answer = sum_j softmax_j(v . tanh(Q h + k_j)) value_j;   h, kept = cell(R [x; answer] + S h + b, kept)."""
 
     @staticmethod
     def forward(
@@ -103,7 +103,8 @@ class _Ask(torch.autograd.Function):
         embedded: Float[Tensor, "T B I"],
         hidden: Float[Tensor, "B D"],
         kept: Float[Tensor, "B D"],
-        weight: Float[Tensor, "F X"],
+        read: Float[Tensor, "M Y"],
+        state: Float[Tensor, "N D"],
         bias: Float[Tensor, " F"],
         query: Float[Tensor, "D A"],
         energy: Float[Tensor, " A"],
@@ -111,51 +112,58 @@ class _Ask(torch.autograd.Function):
         values: Float[Tensor, "B S W"],
         real: Bool[Tensor, "B S"],
     ) -> tuple[Float[Tensor, "T B W"], Float[Tensor, "T B D"]]:
-        by, seen = _parts(cell, weight), _Seen(*(each.contiguous() for each in (keys, values, energy, real)))
+        by, seen = _parts(cell, read), _Seen(*(each.contiguous() for each in (keys, values, energy, real)))
         (steps, batch, inputs), width = embedded.shape, hidden.shape[1]
-        told = inputs + values.shape[-1]
-        # What each step reads: its piece, the answer, the state before. The last place is for the last state alone.
-        read_TBX = embedded.new_empty(steps + 1, batch, told + width)
-        read_TBX[:steps, :, :inputs], read_TBX[0, :, told:] = embedded, hidden
-        kept_TBD = embedded.new_empty(steps + 1, batch, width)
-        kept_TBD[0] = kept
+        # What each step reads: its piece, and the answer.
+        given_TBY = embedded.new_empty(steps, batch, read.shape[1])
+        given_TBY[..., :inputs] = embedded
+        states_TBD, kept_TBD = embedded.new_empty(2, steps + 1, batch, width)
+        states_TBD[0], kept_TBD[0] = hidden, kept
         queries_TBA, weights_TBS = embedded.new_empty(steps, *keys.shape[::2]), embedded.new_empty(steps, *real.shape)
-        gates_TBF = torch.addmm(bias, read_TBX[:steps, :, :inputs].flatten(0, 1), weight[:, :inputs].T)
-        gates_TBF = gates_TBF.view(steps, batch, -1)
+        gates_TBF = bias.repeat(steps, batch, 1)
+        gates_TBF.flatten(0, 1)[:, : len(read)].addmm_(embedded.flatten(0, 1), read[:, :inputs].T)
         for t in range(steps):
-            torch.mm(read_TBX[t, :, told:], query, out=queries_TBA[t])
-            by.look(queries_TBA[t], *seen, weights_TBS[t], read_TBX[t, :, inputs:told])
-            gates_TBF[t].addmm_(read_TBX[t, :, inputs:], weight[:, inputs:].T)
-            by.step(gates_TBF[t], kept_TBD[t], kept_TBD[t + 1], read_TBX[t + 1, :, told:])
-        ctx.cell, ctx.inputs, ctx.told = cell, inputs, told
-        ctx.save_for_backward(read_TBX, kept_TBD, gates_TBF, queries_TBA, weights_TBS, weight, query, *seen)
-        return read_TBX[:steps, :, inputs:told], read_TBX[1:, :, told:]
+            torch.mm(states_TBD[t], query, out=queries_TBA[t])
+            by.look(queries_TBA[t], *seen, weights_TBS[t], given_TBY[t, :, inputs:])
+            gates_TBF[t, :, : len(read)].addmm_(given_TBY[t, :, inputs:], read[:, inputs:].T)
+            gates_TBF[t, :, -len(state) :].addmm_(states_TBD[t], state.T)
+            by.step(gates_TBF[t], kept_TBD[t], kept_TBD[t + 1], states_TBD[t + 1])
+        ctx.cell, ctx.inputs = cell, inputs
+        ctx.save_for_backward(
+            given_TBY, states_TBD, kept_TBD, gates_TBF, queries_TBA, weights_TBS, read, state, query, *seen
+        )
+        return given_TBY[..., inputs:], states_TBD[1:]
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         first_derivative_only(AUTO)
-        read_TBX, kept_TBD, gates_TBF, queries_TBA, weights_TBS, weight, query, *rest = ctx.saved_tensors
-        by, seen, inputs, told = _parts(ctx.cell, weight), _Seen(*rest), ctx.inputs, ctx.told
+        given_TBY, states_TBD, kept_TBD, gates_TBF, queries_TBA, weights_TBS, read, state, query, *rest = (
+            ctx.saved_tensors
+        )
+        by, seen, inputs = _parts(ctx.cell, read), _Seen(*rest), ctx.inputs
         d_answers_TBW, d_states_TBD = gradients[0].clone(memory_format=torch.contiguous_format), gradients[1]
         d_gates_TBF, d_queries_TBA = torch.empty_like(gates_TBF), torch.empty_like(queries_TBA)
+        d_reading_TBM, d_state_TBN = d_gates_TBF[..., : len(read)], d_gates_TBF[..., -len(state) :]
         d_keys, d_energy_BA = torch.zeros_like(seen.keys), torch.zeros_like(queries_TBA[0])
         d_kept, d_hidden = torch.zeros_like(kept_TBD[0]), torch.zeros_like(kept_TBD[0])
         for t in reversed(range(len(gates_TBF))):
-            by.back(gates_TBF[t], kept_TBD[t], kept_TBD[t + 1], d_hidden + d_states_TBD[t], d_kept, d_gates_TBF[t])
-            d_read_BY = d_gates_TBF[t] @ weight[:, inputs:]
-            d_answers_TBW[t] += d_read_BY[:, : told - inputs]
+            d_hidden += d_states_TBD[t]
+            by.back(gates_TBF[t], kept_TBD[t], kept_TBD[t + 1], d_hidden, d_kept, d_gates_TBF[t])
+            d_answers_TBW[t].addmm_(d_reading_TBM[t], read[:, inputs:])
             by.look_back(
                 queries_TBA[t], *seen, weights_TBS[t], d_answers_TBW[t], d_queries_TBA[t], d_keys, d_energy_BA
             )
-            d_hidden = torch.addmm(d_read_BY[:, told - inputs :], d_queries_TBA[t], query.T)
+            torch.mm(d_queries_TBA[t], query.T, out=d_hidden).addmm_(d_state_TBN[t], state)
+        _, of_embedded, _, _, of_read, of_state, of_bias, of_query, *_ = ctx.needs_input_grad
         return (
             None,
-            d_gates_TBF @ weight[:, :inputs] if ctx.needs_input_grad[1] else None,
+            d_reading_TBM @ read[:, :inputs] if of_embedded else None,
             d_hidden,
             d_kept,
-            _over_steps(d_gates_TBF, read_TBX[:-1]) if ctx.needs_input_grad[4] else None,
-            d_gates_TBF.sum((0, 1)) if ctx.needs_input_grad[5] else None,
-            _over_steps(read_TBX[:-1, :, told:], d_queries_TBA) if ctx.needs_input_grad[6] else None,
+            _over_steps(d_reading_TBM, given_TBY) if of_read else None,
+            _over_steps(d_state_TBN, states_TBD[:-1]) if of_state else None,
+            d_gates_TBF.sum((0, 1)) if of_bias else None,
+            _over_steps(states_TBD[:-1], d_queries_TBA) if of_query else None,
             d_energy_BA.sum(0),
             d_keys,
             torch.bmm(weights_TBS.permute(1, 2, 0), d_answers_TBW.transpose(0, 1)),
@@ -214,18 +222,18 @@ def _lstm_back(gates: Gates, before: Rows, after: Rows, d_out: Rows, d_kept: Row
 
 
 def _gru(gates: Gates, before: Rows, after: Rows, out: Rows) -> None:
-    """h' = (1 - z) n + z h, n = tanh(x + r s), s the new state's share of the state before   (Cho et al. 2014)."""
-    reset, update, new, state = gates.chunk(4, 1)
+    """h' = (1 - z) n + z h, n = tanh(x + r s), x and s what is read and the state before   (Cho et al. 2014)."""
+    new, reset, update, state = gates.chunk(4, 1)
     reset.sigmoid_(), update.sigmoid_(), new.addcmul_(reset, state).tanh_()
     after.copy_(torch.lerp(new, before, update))
     out.copy_(after)
 
 
 def _gru_back(gates: Gates, before: Rows, after: Rows, d_out: Rows, d_kept: Rows, d_gates: Gates) -> None:
-    reset, update, new, state = gates.chunk(4, 1)
+    new, reset, update, state = gates.chunk(4, 1)
     d_kept += d_out
     d_new = d_kept * (1 - update) * (1 - new**2)
-    parts = d_new * state * _slope(reset), d_kept * (before - new) * _slope(update), d_new, d_new * reset
+    parts = d_new, d_new * state * _slope(reset), d_kept * (before - new) * _slope(update), d_new * reset
     torch.cat(parts, 1, out=d_gates)
     d_kept *= update
 

@@ -1242,18 +1242,16 @@ whole regard_walk(const Run* given, const Block* blocks, const Ends* around, con
     return walk->most;
 }
 
-// Gates of an LSTM (in, forget, cell, out) as sums, and then as they act; the cells after, and what is put out, whose
-// rows lie `apart`.
-void regard_lstm(float* gates, const float* before, float* after, float* out, whole apart, whole rows, whole width,
-                 whole threads) {
+// Gates of an LSTM (in, forget, cell, out) as sums, and then as they act; the cells after, and what is put out.
+void regard_lstm(float* gates, const float* before, float* after, float* out, whole rows, whole width, whole threads) {
     each(threads, rows, width, [&](whole row, whole i, whole n) {
         float* gate = gates + 4 * row * width + i;
+        whole at = row * width + i;
         lanes in = sigmoid(some(gate, n)), forget = sigmoid(some(gate + width, n));
         lanes cell = tangent(some(gate + 2 * width, n)), leave = sigmoid(some(gate + 3 * width, n));
-        lanes now = fused(in, cell, forget * some(before + row * width + i, n));
+        lanes now = fused(in, cell, forget * some(before + at, n));
         put(gate, in, n), put(gate + width, forget, n), put(gate + 2 * width, cell, n), put(gate + 3 * width, leave, n);
-        put(after + row * width + i, now, n);
-        put(out + row * apart + i, leave * tangent(now), n);
+        put(after + at, now, n), put(out + at, leave * tangent(now), n);
     });
 }
 
@@ -1275,17 +1273,17 @@ void regard_lstm_back(const float* gates, const float* before, const float* afte
     });
 }
 
-// The same of a GRU, whose gates are reset, update, and the new state's share of the input and of the state before.
-void regard_gru(float* gates, const float* before, float* after, float* out, whole apart, whole rows, whole width,
-                whole threads) {
+// The same of a GRU, whose gates are the new state's share of what is read, reset, update, and the new state's share of
+// the state before.
+void regard_gru(float* gates, const float* before, float* after, float* out, whole rows, whole width, whole threads) {
     each(threads, rows, width, [&](whole row, whole i, whole n) {
         float* gate = gates + 4 * row * width + i;
-        lanes reset = sigmoid(some(gate, n)), update = sigmoid(some(gate + width, n));
-        lanes fresh = tangent(fused(reset, some(gate + 3 * width, n), some(gate + 2 * width, n)));
-        lanes now = fused(update, some(before + row * width + i, n) - fresh, fresh);
-        put(gate, reset, n), put(gate + width, update, n), put(gate + 2 * width, fresh, n);
-        put(after + row * width + i, now, n);
-        put(out + row * apart + i, now, n);
+        whole at = row * width + i;
+        lanes reset = sigmoid(some(gate + width, n)), update = sigmoid(some(gate + 2 * width, n));
+        lanes fresh = tangent(fused(reset, some(gate + 3 * width, n), some(gate, n)));
+        lanes now = fused(update, some(before + at, n) - fresh, fresh);
+        put(gate, fresh, n), put(gate + width, reset, n), put(gate + 2 * width, update, n);
+        put(after + at, now, n), put(out + at, now, n);
     });
 }
 
@@ -1295,12 +1293,12 @@ void regard_gru_back(const float* gates, const float* before, const float*, cons
         const float* gate = gates + 4 * row * width + i;
         float* to = d_gates + 4 * row * width + i;
         whole at = row * width + i;
-        lanes reset = some(gate, n), update = some(gate + width, n), fresh = some(gate + 2 * width, n);
+        lanes fresh = some(gate, n), reset = some(gate + width, n), update = some(gate + 2 * width, n);
         lanes given = some(d_out + at, n) + some(d_kept + at, n);
         lanes d_fresh = given * (all(1.0f) - update) * bend(fresh);
-        put(to, d_fresh * some(gate + 3 * width, n) * slope(reset), n);
-        put(to + width, given * (some(before + at, n) - fresh) * slope(update), n);
-        put(to + 2 * width, d_fresh, n);
+        put(to, d_fresh, n);
+        put(to + width, d_fresh * some(gate + 3 * width, n) * slope(reset), n);
+        put(to + 2 * width, given * (some(before + at, n) - fresh) * slope(update), n);
         put(to + 3 * width, d_fresh * reset, n);
         put(d_kept + at, given * update, n);
     });

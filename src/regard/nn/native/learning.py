@@ -13,19 +13,19 @@ Gates = Float[Tensor, "B F"]
 
 
 def lstm(gates: Gates, before: Rows, after: Rows, out: Rows) -> None:
-    _step(kernels().regard_lstm, gates, before, after, out)
+    _run(kernels().regard_lstm, gates, before, after, out)
 
 
 def lstm_back(gates: Gates, before: Rows, after: Rows, d_out: Rows, d_kept: Rows, d_gates: Gates) -> None:
-    _back(kernels().regard_lstm_back, gates, before, after, d_out, d_kept, d_gates)
+    _run(kernels().regard_lstm_back, gates, before, after, d_out, d_kept, d_gates)
 
 
 def gru(gates: Gates, before: Rows, after: Rows, out: Rows) -> None:
-    _step(kernels().regard_gru, gates, before, after, out)
+    _run(kernels().regard_gru, gates, before, after, out)
 
 
 def gru_back(gates: Gates, before: Rows, after: Rows, d_out: Rows, d_kept: Rows, d_gates: Gates) -> None:
-    _back(kernels().regard_gru_back, gates, before, after, d_out, d_kept, d_gates)
+    _run(kernels().regard_gru_back, gates, before, after, d_out, d_kept, d_gates)
 
 
 def look(
@@ -57,15 +57,9 @@ def look_back(
     kernels().regard_ask_back(*given, _sizes(keys, values), c_int64(threads()))
 
 
-def _step(kernel: Any, gates: Tensor, before: Tensor, after: Tensor, out: Tensor) -> None:
+def _run(kernel: Any, gates: Tensor, before: Tensor, *tensors: Tensor) -> None:
     rows, width = before.shape
-    sizes = map(c_int64, (out.stride(0), rows, width, threads()))
-    kernel(*map(address, (gates, before, after, out)), *sizes)
-
-
-def _back(kernel: Any, *tensors: Tensor) -> None:
-    rows, width = tensors[1].shape
-    kernel(*map(address, tensors), c_int64(rows), c_int64(width), c_int64(threads()))
+    kernel(*map(address, (gates, before, *tensors)), c_int64(rows), c_int64(width), c_int64(threads()))
 
 
 def _sizes(keys: Float[Tensor, "B S A"], values: Float[Tensor, "B S W"]) -> Any:
