@@ -102,9 +102,7 @@ class Mechanism(nn.Module):
             attended = self._at_once(self._problem(query, memory, mask, at, history))
         return replace(attended, context=self.context(attended.context))
 
-    def show(
-        self, query: Float[Tensor, "B H Q E"], memory: Memory, at: At, context: Float[Tensor, "B H Q W"]
-    ) -> None:
+    def show(self, query: Float[Tensor, "B H Q E"], memory: Memory, at: At, context: Float[Tensor, "B H Q W"]) -> None:
         """Let watchers see a call that somebody else computed: what was asked, what came of it, and the weights of it,
         rebuilt and checked against it."""
         query = self.queries(query)

@@ -8,7 +8,7 @@ Letters: I width of a piece, D of a state, A of a prepared key, W of a value, Y 
 gates, the first M of which have what is read, the last N the state before.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -39,13 +39,12 @@ class Asked(NamedTuple):
 
 def can_ask(decoder: Recurrent, attention: Attention) -> bool:
     """Whether `ask` computes what these modules would: one layer, plain additive attention, and nobody in between."""
-    modules = list(chain(decoder.modules(), attention.modules()))
-    parameters = list(chain(decoder.parameters(), attention.parameters()))
-    alike = len({each.dtype for each in parameters}) == 1 and parameters[0].dtype in (torch.float32, torch.float64)
+    if torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu") or replaced():
+        return False
     usual = len(decoder.blocks) == 1 and type(decoder.blocks[0]) in (nn.LSTM, nn.GRU) and _plain(attention)
-    here = all(each.device.type == "cpu" for each in parameters) and not torch.is_autocast_enabled("cpu")
-    alone = not replaced() and not torch.compiler.is_compiling() and not any(map(_hooked, modules))
-    return alike and usual and here and alone
+    kinds = {(each.dtype, each.device.type) for each in chain(decoder.parameters(), attention.parameters())}
+    readable = kinds in ({(torch.float32, "cpu")}, {(torch.float64, "cpu")})
+    return usual and readable and not any(map(_hooked, chain(decoder.modules(), attention.modules())))
 
 
 def ask(
@@ -66,10 +65,11 @@ def ask(
 def _plain(attention: Attention) -> bool:
     """Whether it is a softmax of additive scores over all keys and no more, by a kernel of our choice."""
     mechanism = attention.mechanism
-    soft = type(mechanism.normalizer) is Softmax and mechanism.normalizer.sharpness is None
-    parts = type(mechanism.scope) is Scope and type(mechanism.position) is Position and type(attention.answer) is Output
+    normalizer, parts = mechanism.normalizer, (mechanism.scope, mechanism.position, attention.answer)
+    soft = type(normalizer) is Softmax and normalizer.sharpness is None and normalizer.fixed == 1.0
     free = mechanism.settings.kernel == "auto" and not mechanism.explicit and mechanism.dropout == 0.0
-    return type(mechanism.score) in (Additive, Concat) and soft and mechanism.normalizer.fixed == 1.0 and parts and free
+    bare = [type(part) for part in parts] == [Scope, Position, Output]
+    return type(mechanism.score) in (Additive, Concat) and soft and free and bare
 
 
 def _hooked(module: nn.Module) -> bool:
@@ -136,7 +136,7 @@ class _Ask(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        first_derivative_only(AUTO)
+        first_derivative_only("auto")
         given_TBY, states_TBD, kept_TBD, gates_TBF, queries_TBA, weights_TBS, read, state, query, *rest = (
             ctx.saved_tensors
         )
@@ -150,9 +150,7 @@ class _Ask(torch.autograd.Function):
             d_hidden += d_states_TBD[t]
             by.back(gates_TBF[t], kept_TBD[t], kept_TBD[t + 1], d_hidden, d_kept, d_gates_TBF[t])
             d_answers_TBW[t].addmm_(d_reading_TBM[t], read[:, inputs:])
-            by.look_back(
-                queries_TBA[t], *seen, weights_TBS[t], d_answers_TBW[t], d_queries_TBA[t], d_keys, d_energy_BA
-            )
+            by.look_back(queries_TBA[t], *seen, weights_TBS[t], d_answers_TBW[t], d_queries_TBA[t], d_keys, d_energy_BA)
             torch.mm(d_queries_TBA[t], query.T, out=d_hidden).addmm_(d_state_TBN[t], state)
         _, of_embedded, _, _, of_read, of_state, of_bias, of_query, *_ = ctx.needs_input_grad
         return (
@@ -169,9 +167,6 @@ class _Ask(torch.autograd.Function):
             torch.bmm(weights_TBS.permute(1, 2, 0), d_answers_TBW.transpose(0, 1)),
             None,
         )
-
-
-AUTO = "auto"
 
 
 class _Seen(NamedTuple):
