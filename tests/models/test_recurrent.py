@@ -203,6 +203,10 @@ def test_training_leaves_a_target_to_one_call_unless_modules_are_hooked(monkeypa
     model.train()(SOURCE, TARGET, REAL)
     assert len(calls) == 1
     assert len(seen_inputs(model)) == 3
+    states: list[Tensor] = []
+    model.states.register_forward_hook(lambda _, __, state: states.append(state))
+    model(SOURCE, TARGET, REAL)
+    assert len(states) == 3
     assert len(calls) == 1
 
 

@@ -109,7 +109,9 @@ class RecurrentSequence(nn.Module):
         """Whether all steps can be left to one call, though each waits for the one before: in training, which is when
         it pays, and where nothing of a step is wanted but its state and its answer."""
         told = self.settings.attend == "before" and not self.settings.copying and self.own is None
-        return self.training and told and self.attention is not None and can_ask(self.decoder, self.attention)
+        if not self.training or not told or self.attention is None:
+            return False
+        return can_ask(self.decoder, self.attention, self.states)
 
     def forward(
         self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"], real: Bool[Tensor, "B S"] | None = None
