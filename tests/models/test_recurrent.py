@@ -1,5 +1,6 @@
 """How a recurrent decoder uses what was read: by a fixed vector, by attention before or after its step, by its past."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from torch.testing import assert_close
 
 from regard.attention import record, replace
 from regard.models import RecurrentSequence, SequenceSettings, Vocabulary
-from regard.nn import Carry
+from regard.nn import Carry, native
+from regard.nn.asking import ask
 
 ONE = Vocabulary(20, 20)
 SOURCE = torch.tensor([[3, 4, 5, 6], [7, 8, 0, 0]])
@@ -150,3 +152,79 @@ def test_tied_all_shares_vectors_and_each_side_projects_them_to_its_own_width() 
     assert model.embedding.vectors is model.encoder.embedding.vectors is model.output.readout.weight
     assert model.embedding.project.weight.shape == (12, 8)
     assert model.encoder.embedding.project.weight.shape == (16, 8)
+
+
+def learned(model: RecurrentSequence, *batches: tuple[Tensor, Tensor, Tensor | None]) -> dict[str, Tensor]:
+    """The loss of a training step over batches, dropout drawn from a fixed seed, and every gradient."""
+    model.train().zero_grad()
+    torch.manual_seed(5)
+    total = torch.zeros(())
+    for source, target, real in batches:
+        loss = model.output.loss(model(source, target, real), target.roll(-1, 1), 0.1).total
+        loss.backward()
+        total += loss.detach()
+    return {"loss": total} | {name: each.grad for name, each in model.named_parameters() if each.grad is not None}
+
+
+def by_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.models.recurrent.can_ask", lambda *_: False)
+
+
+ASKING = [
+    {"decoder": {"width": 16, "cell": cell}, "attention": {"score": score}, **more}
+    for cell in ("lstm", "gru")
+    for score in ("additive", "concat")
+    for more in ({}, {"tied": "all", "embedding": {"dropout": 0.2}}, {"keys": "cells"})
+]
+
+
+@pytest.mark.parametrize("chosen", ASKING, ids=str)
+@pytest.mark.parametrize("compiled", [True, False], ids=["kernels", "torch"])
+def test_a_target_learned_at_once_is_learned_as_step_by_step(
+    chosen: dict[str, Any], compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dropout included, over two batches, of which one is padded."""
+    model, batches = sequence(**chosen), [(SOURCE, TARGET, REAL), (TARGET, SOURCE, None)]
+    with nullcontext() if compiled else native.without():
+        found = learned(model, *batches)
+    found = {name: tensor.clone() for name, tensor in found.items()}
+    by_modules(monkeypatch)
+    expected = learned(model, *batches)
+    assert found.keys() == expected.keys()
+    for name, tensor in expected.items():
+        assert_close(found[name], tensor, atol=1e-5, rtol=1e-5, msg=lambda said, name=name: f"{name}: {said}")
+
+
+def test_training_leaves_a_target_to_one_call_unless_modules_are_hooked(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, calls = sequence(), []
+    monkeypatch.setattr("regard.models.recurrent.ask", lambda *given: calls.append(given) or ask(*given))
+    model(SOURCE, TARGET, REAL)
+    assert not calls
+    model.train()(SOURCE, TARGET, REAL)
+    assert len(calls) == 1
+    assert len(seen_inputs(model)) == 3
+    states: list[Tensor] = []
+    model.states.register_forward_hook(lambda _, __, state: states.append(state))
+    model(SOURCE, TARGET, REAL)
+    assert len(states) == 3
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_watching_training_changes_no_bit_and_shows_what_step_by_step_would(
+    cell: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = sequence(decoder={"width": 16, "cell": cell})
+    unwatched = {name: tensor.clone() for name, tensor in learned(model, (SOURCE, TARGET, REAL)).items()}
+    with record(model, "*") as seen:
+        watched = learned(model, (SOURCE, TARGET, REAL))
+    assert all(torch.equal(watched[name], tensor) for name, tensor in unwatched.items())
+    by_modules(monkeypatch)
+    with record(model, "*") as expected:
+        learned(model, (SOURCE, TARGET, REAL))
+    assert [(entry.name, entry.step, entry.axes) for entry in seen] == [
+        (entry.name, entry.step, entry.axes) for entry in expected
+    ]
+    for entry, other in zip(seen, expected, strict=True):
+        assert_close(entry.tensor, other.tensor, atol=1e-5, rtol=1e-5)
+        assert (entry.check is None) == (other.check is None)

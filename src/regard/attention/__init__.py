@@ -26,7 +26,7 @@ from regard.attention.places import At, Sizes
 from regard.attention.positions import POSITIONS, Position
 from regard.attention.scopes import SCOPES
 from regard.attention.scores import SCORES
-from regard.attention.taps import Check, Record, Tap, matching, record, replace, taps, variances, watched
+from regard.attention.taps import Check, Record, Tap, matching, record, replace, replaced, taps, variances, watched
 
 __all__ = [
     "FREE",
@@ -69,6 +69,7 @@ __all__ = [
     "real_keys",
     "record",
     "replace",
+    "replaced",
     "start",
     "taps",
     "variances",

@@ -102,6 +102,13 @@ class Mechanism(nn.Module):
             attended = self._at_once(self._problem(query, memory, mask, at, history))
         return replace(attended, context=self.context(attended.context))
 
+    def show(self, query: Float[Tensor, "B H Q E"], memory: Memory, at: At, context: Float[Tensor, "B H Q W"]) -> None:
+        """Let watchers see a call that somebody else computed: what was asked, what came of it, and the weights of it,
+        rebuilt and checked against it."""
+        query = self.queries(query)
+        look(self.scores, self.weights, self._problem(query, memory, FREE, at, None), Result(context))
+        self.context(context)
+
     def joint(
         self, query: Float[Tensor, "R H Q E"], shared: Memory, own: Memory, mask: Mask = FREE, at: At | None = None
     ) -> Attended:

@@ -243,6 +243,11 @@ def watched() -> bool:
     return bool(LISTENING)
 
 
+def replaced() -> bool:
+    """Whether anybody replaces anything."""
+    return any(watch.change for watch in LISTENING)
+
+
 @contextmanager
 def _watching(found: dict[str, Tap], watch: Watch) -> Iterator[None]:
     LISTENING.append(watch)

@@ -6,13 +6,14 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attention import LOOK_AHEAD, Attention, AttentionSettings, History, Memory, Tap, linear
+from regard.attention import LOOK_AHEAD, Attention, AttentionSettings, History, Memory, Tap, linear, watched
 from regard.config import Part, Settings
 from regard.errors import ConfigError
 from regard.models.encoders import RecurrentEncoder, RecurrentEncoderSettings
 from regard.models.heads import CopyingPiece, NextPiece
 from regard.models.protocols import Decoded, Start, State, Vocabulary, check_pair, first_pieces, if_ragged, repeated
 from regard.models.transformer import refuse_length
+from regard.nn.asking import Asked, ask, can_ask
 from regard.nn.dropout import Dropout
 from regard.nn.embeddings import Embedding, UnscaledSettings
 from regard.nn.recurrent import Carry, Recurrent, RecurrentSettings
@@ -103,6 +104,15 @@ class RecurrentSequence(nn.Module):
             return True
         return not self._fed and self.attention is not None and not self.attention.mechanism.recurrent
 
+    @property
+    def _asks(self) -> bool:
+        """Whether all steps can be left to one call, though each waits for the one before: in training, which is when
+        it pays, and where nothing of a step is wanted but its state and its answer."""
+        told = self.settings.attend == "before" and not self.settings.copying and self.own is None
+        if not self.training or not told or self.attention is None:
+            return False
+        return can_ask(self.decoder, self.attention, self.states)
+
     def forward(
         self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"], real: Bool[Tensor, "B S"] | None = None
     ) -> Decoded:
@@ -112,6 +122,8 @@ class RecurrentSequence(nn.Module):
         embedded_BTD = self.embedding(target, range(target.shape[1]))
         if self._at_once:
             return self._advance(embedded_BTD, shared, own)[0]
+        if self._asks and shared.memory is not None:
+            return self._learn(embedded_BTD, shared.memory, own)
         steps = []
         for place in range(target.shape[1]):
             decoded, own = self._advance(embedded_BTD[:, place : place + 1], shared, own)
@@ -157,6 +169,27 @@ class RecurrentSequence(nn.Module):
         source = repeated(shared.pieces, beams) if self.settings.copying else None
         after = Own(carry, answer_RTW[:, -1], history, past, own.length + length)
         return Decoded(self.dropout(hidden), weights if self.settings.copying else None, source), after
+
+    def _learn(self, embedded: Float[Tensor, "B T D"], memory: Memory, own: Own) -> Decoded:
+        """All steps of a target whose every step asks before it; dropout is drawn as step after step would draw it."""
+        assert self.attention is not None
+        asked = ask(self.decoder, self.attention, embedded.transpose(0, 1), own.carry, memory)
+        hidden_TBD = torch.tanh(self.combine(torch.cat([asked.states, asked.answers], dim=-1)))
+        if watched():
+            self._show(asked, hidden_TBD, memory, own)
+        return Decoded(self.dropout(hidden_TBD).transpose(0, 1), None, None)
+
+    @torch.no_grad()
+    def _show(self, asked: Asked, hidden: Float[Tensor, "T B D"], memory: Memory, own: Own) -> None:
+        """Let watchers see each step, which none of the modules has taken."""
+        assert self.attention is not None
+        before_BD = own.carry.hidden[:, 0]
+        for place, (answer_BW, state_BD) in enumerate(zip(asked.answers, asked.states, strict=True)):
+            at = range(place, place + 1)
+            self.attention.mechanism.show(before_BD[:, None, None], memory, at, answer_BW[:, None, None])
+            self.decoder.states(state_BD[:, None])
+            self.states(hidden[place][:, None])
+            before_BD = state_BD
 
     def _ask_before(
         self, own: Own, shared: Shared, at: range, beams: int, length: int

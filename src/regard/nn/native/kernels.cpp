@@ -991,11 +991,84 @@ static void shared(whole threads, whole rows, whole numbers, const Work& work) {
 #endif
 }
 
+// --- recurrent steps that learn --------------------------------------------------------------------------------------
+
+static inline lanes some(const float* from, whole count) { return count < L ? load(from, count) : load(from); }
+static inline void put(float* to, lanes x, whole count) { count < L ? store(to, x, count) : store(to, x); }
+static inline lanes sigmoid(lanes x) { return all(1.0f) / (all(1.0f) + exponential(-x)); }
+// What is left of a gradient behind a sigmoid, or a hyperbolic tangent, that gave y.
+static inline lanes slope(lanes y) { return y * (all(1.0f) - y); }
+static inline lanes bend(lanes y) { return all(1.0f) - y * y; }
+
+// All numbers of some rows, a vector at a time: by row, place and how many there are.
+template <class Work>
+static void each(whole threads, whole rows, whole width, const Work& work) {
+    shared(threads, rows, 4 * rows * width, [&](whole first, whole end) {
+        for (whole row = first; row < end; row++)
+            for (whole i = 0; i < width; i += L) work(row, i, width - i < L ? width - i : L);
+    });
+}
+
+// Additive attention of one query: v . tanh(q + k) for every key that is real, as weights, and the values they mix.
+static void asked(const float* query, const float* keys, const float* values, const float* energy, const bool* real,
+                  float* weights, float* answer, whole S, whole A, whole W) {
+    float most = -INFINITY, total = 0.0f;
+    memset(answer, 0, W * sizeof(float));
+    for (whole s = 0; s < S; s++) {
+        if (!real[s]) continue;
+        lanes found = all(0.0f);
+        for (whole a = 0; a < A; a += L) {
+            whole n = A - a < L ? A - a : L;
+            found = fused(some(energy + a, n), tangent(some(query + a, n) + some(keys + s * A + a, n)), found);
+        }
+        weights[s] = sum(found);
+        // Written so that NaN stays.
+        most = weights[s] <= most ? most : weights[s];
+    }
+    for (whole s = 0; s < S; s++) {
+        weights[s] = real[s] ? std::exp(weights[s] - most) : 0.0f;
+        total += weights[s];
+    }
+    for (whole s = 0; s < S; s++) {
+        if (!real[s]) continue;
+        weights[s] /= total;
+        for (whole w = 0; w < W; w += L) {
+            whole n = W - w < L ? W - w : L;
+            put(answer + w, fused(all(weights[s]), some(values + s * W + w, n), some(answer + w, n)), n);
+        }
+    }
+}
+
+// The gradients of query, keys and v from that of the answer; those of keys and v are added to what is there.
+static void asked_back(const float* query, const float* keys, const float* values, const float* energy,
+                       const bool* real, const float* weights, const float* d_answer, float* d_query, float* d_keys,
+                       float* d_energy, float* d_scores, whole S, whole A, whole W) {
+    float mean = 0.0f;
+    memset(d_query, 0, A * sizeof(float));
+    for (whole s = 0; s < S; s++) {
+        if (!real[s]) continue;
+        d_scores[s] = dot(d_answer, values + s * W, W);
+        mean += weights[s] * d_scores[s];
+    }
+    for (whole s = 0; s < S; s++) {
+        if (!real[s]) continue;
+        lanes d_score = all(weights[s] * (d_scores[s] - mean));
+        for (whole a = 0; a < A; a += L) {
+            whole n = A - a < L ? A - a : L;
+            lanes y = tangent(some(query + a, n) + some(keys + s * A + a, n));
+            lanes d_sum = d_score * some(energy + a, n) * bend(y);
+            put(d_query + a, some(d_query + a, n) + d_sum, n);
+            put(d_keys + s * A + a, some(d_keys + s * A + a, n) + d_sum, n);
+            put(d_energy + a, fused(d_score, y, some(d_energy + a, n)), n);
+        }
+    }
+}
+
 // --- what is called --------------------------------------------------------------------------------------------------
 
 extern "C" {
 
-whole regard_version() { return 5; }
+whole regard_version() { return 6; }
 
 void regard_run(const Run* run, const Block* blocks) {
     whole threads = run->threads, rows = run->texts * run->pieces, weights = 0;
@@ -1167,5 +1240,91 @@ whole regard_walk(const Run* given, const Block* blocks, const Ends* around, con
         if (!rows) return step + 1;
     }
     return walk->most;
+}
+
+// Gates of an LSTM (in, forget, cell, out) as sums, and then as they act; the cells after, and what is put out.
+void regard_lstm(float* gates, const float* before, float* after, float* out, whole rows, whole width, whole threads) {
+    each(threads, rows, width, [&](whole row, whole i, whole n) {
+        float* gate = gates + 4 * row * width + i;
+        whole at = row * width + i;
+        lanes in = sigmoid(some(gate, n)), forget = sigmoid(some(gate + width, n));
+        lanes cell = tangent(some(gate + 2 * width, n)), leave = sigmoid(some(gate + 3 * width, n));
+        lanes now = fused(in, cell, forget * some(before + at, n));
+        put(gate, in, n), put(gate + width, forget, n), put(gate + 2 * width, cell, n), put(gate + 3 * width, leave, n);
+        put(after + at, now, n), put(out + at, leave * tangent(now), n);
+    });
+}
+
+// From the gradient of what was put out, and of the cells after (then: before), that of the gates' sums.
+void regard_lstm_back(const float* gates, const float* before, const float* after, const float* d_out, float* d_kept,
+                      float* d_gates, whole rows, whole width, whole threads) {
+    each(threads, rows, width, [&](whole row, whole i, whole n) {
+        const float* gate = gates + 4 * row * width + i;
+        float* to = d_gates + 4 * row * width + i;
+        whole at = row * width + i;
+        lanes in = some(gate, n), forget = some(gate + width, n), cell = some(gate + 2 * width, n);
+        lanes leave = some(gate + 3 * width, n), bent = tangent(some(after + at, n)), given = some(d_out + at, n);
+        lanes d_cell = fused(given * leave, bend(bent), some(d_kept + at, n));
+        put(to, d_cell * cell * slope(in), n);
+        put(to + width, d_cell * some(before + at, n) * slope(forget), n);
+        put(to + 2 * width, d_cell * in * bend(cell), n);
+        put(to + 3 * width, given * bent * slope(leave), n);
+        put(d_kept + at, d_cell * forget, n);
+    });
+}
+
+// The same of a GRU, whose gates are the new state's share of what is read, reset, update, and the new state's share of
+// the state before.
+void regard_gru(float* gates, const float* before, float* after, float* out, whole rows, whole width, whole threads) {
+    each(threads, rows, width, [&](whole row, whole i, whole n) {
+        float* gate = gates + 4 * row * width + i;
+        whole at = row * width + i;
+        lanes reset = sigmoid(some(gate + width, n)), update = sigmoid(some(gate + 2 * width, n));
+        lanes fresh = tangent(fused(reset, some(gate + 3 * width, n), some(gate, n)));
+        lanes now = fused(update, some(before + at, n) - fresh, fresh);
+        put(gate, fresh, n), put(gate + width, reset, n), put(gate + 2 * width, update, n);
+        put(after + at, now, n), put(out + at, now, n);
+    });
+}
+
+void regard_gru_back(const float* gates, const float* before, const float*, const float* d_out, float* d_kept,
+                     float* d_gates, whole rows, whole width, whole threads) {
+    each(threads, rows, width, [&](whole row, whole i, whole n) {
+        const float* gate = gates + 4 * row * width + i;
+        float* to = d_gates + 4 * row * width + i;
+        whole at = row * width + i;
+        lanes fresh = some(gate, n), reset = some(gate + width, n), update = some(gate + 2 * width, n);
+        lanes given = some(d_out + at, n) + some(d_kept + at, n);
+        lanes d_fresh = given * (all(1.0f) - update) * bend(fresh);
+        put(to, d_fresh, n);
+        put(to + width, d_fresh * some(gate + 3 * width, n) * slope(reset), n);
+        put(to + 2 * width, given * (some(before + at, n) - fresh) * slope(update), n);
+        put(to + 3 * width, d_fresh * reset, n);
+        put(d_kept + at, given * update, n);
+    });
+}
+
+// One query a text, of which sizes are B, S, A and W; the rows of answers lie `apart`.
+void regard_ask(const float* query, const float* keys, const float* values, const float* energy, const bool* real,
+                float* weights, float* answer, whole apart, const whole* sizes, whole threads) {
+    whole B = sizes[0], S = sizes[1], A = sizes[2], W = sizes[3];
+    shared(threads, B, B * S * (A + W), [&](whole first, whole end) {
+        for (whole b = first; b < end; b++)
+            asked(query + b * A, keys + b * S * A, values + b * S * W, energy, real + b * S, weights + b * S,
+                  answer + b * apart, S, A, W);
+    });
+}
+
+void regard_ask_back(const float* query, const float* keys, const float* values, const float* energy, const bool* real,
+                     const float* weights, const float* d_answer, float* d_query, float* d_keys, float* d_energy,
+                     const whole* sizes, whole threads) {
+    whole B = sizes[0], S = sizes[1], A = sizes[2], W = sizes[3];
+    shared(threads, B, B * S * (A + W), [&](whole first, whole end) {
+        std::vector<float> d_scores(S);
+        for (whole b = first; b < end; b++)
+            asked_back(query + b * A, keys + b * S * A, values + b * S * W, energy, real + b * S, weights + b * S,
+                       d_answer + b * W, d_query + b * A, d_keys + b * S * A, d_energy + b * A, d_scores.data(), S, A,
+                       W);
+    });
 }
 }

@@ -92,7 +92,7 @@ class Sample:
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         read = [each for each in tensors if each.dtype == torch.float32 and each.device.type == "cpu"]
         places = (c_void_p * len(read))(*map(Tensor.data_ptr, read))
-        self._asked = places, _numbers(*map(Tensor.numel, read)), c_int64(len(read))
+        self._asked = places, numbers(*map(Tensor.numel, read)), c_int64(len(read))
 
     def __call__(self) -> int:
         found: int = kernels().regard_sample(*self._asked)
@@ -148,7 +148,7 @@ def attention(
     """Softmax attention, and the log-sum-exp of the scores."""
     batch, heads, queries, width = query.shape
     out, lse = query.new_empty(query.shape), query.new_empty(query.shape[:3])
-    sizes = _numbers(batch, heads, keys.shape[1], queries, keys.shape[2], width)
+    sizes = numbers(batch, heads, keys.shape[1], queries, keys.shape[2], width)
     spread = None if bias is None else bias.expand(batch, heads, queries, -1)
     kernels().regard_attend(
         *(part for one in (query, keys, values) for part in (address(one), _steps(one))),
@@ -262,10 +262,10 @@ def _place(tensor: Tensor | None) -> int | None:
 
 
 def _steps(tensor: Tensor) -> Any:
-    return _numbers(*tensor.stride()[:3])
+    return numbers(*tensor.stride()[:3])
 
 
-def _numbers(*numbers: int) -> Any:
+def numbers(*numbers: int) -> Any:
     return (c_int64 * len(numbers))(*numbers)
 
 
