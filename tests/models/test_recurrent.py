@@ -228,3 +228,17 @@ def test_watching_training_changes_no_bit_and_shows_what_step_by_step_would(
     for entry, other in zip(seen, expected, strict=True):
         assert_close(entry.tensor, other.tensor, atol=1e-5, rtol=1e-5)
         assert (entry.check is None) == (other.check is None)
+
+
+def test_transforms_of_torch_see_through_a_model_that_learns() -> None:
+    sure = {"width": 16, "dropout": 0.0}
+    model = sequence(encoder=sure, decoder=sure, embedding={"dropout": 0.0}).train()
+    parameters = dict(model.named_parameters())
+
+    def total(given: dict[str, Tensor]) -> Tensor:
+        return torch.func.functional_call(model, given, (SOURCE, TARGET, REAL)).hidden.sum()
+
+    found = torch.func.grad(total)(parameters)
+    expected = torch.autograd.grad(total(parameters), list(parameters.values()), allow_unused=True)
+    for name, gradient in zip(parameters, expected, strict=True):
+        assert_close(found[name], torch.zeros_like(found[name]) if gradient is None else gradient, atol=1e-4, rtol=1e-4)

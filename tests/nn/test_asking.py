@@ -201,6 +201,10 @@ def test_so_are_modules_that_somebody_has_hooked_changed_or_replaced() -> None:
             handle = hook(lambda *_: None)
             assert not can_ask(decoder, attention)
             handle.remove()
+    layer = decoder.blocks[0]
+    layer.forward = layer.forward
+    assert not can_ask(decoder, attention)
+    del layer.forward
     assert can_ask(decoder, attention)
     parametrize.register_parametrization(attention.mechanism.score, "query", nn.Identity())
     assert not can_ask(decoder, attention)

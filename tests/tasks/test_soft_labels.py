@@ -1,6 +1,7 @@
 """Labels of which a text has a share each: from people who disagree, or from another model."""
 
 import json
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 from typer.testing import CliRunner
 
-from regard.api import Materials, load, train
+from regard.api import Materials, Training, load, train
 from regard.cli import app
 from regard.errors import ConfigError, DataError
 from regard.nn.losses import shared_cross_entropy, smoothed_cross_entropy
@@ -41,7 +42,9 @@ def test_shares_are_kept_to_a_ten_thousandth_and_unknown_labels_left_out() -> No
     assert found.encode(" b ") == [1, 10_000]
     assert found.encode('{"a": 0.5, "new": 0.5}') == [0, 5000]
     assert found.encode("new") == []
-    assert found.strange('{"a": 0.5, "new": 0.5}') == ["new"]
+    # Only what counts as right can be wrong.
+    assert found.strange('{"a": 0.4, "new": 0.6}') == ["new"]
+    assert found.strange('{"a": 1.0, "new": 0.0}') == []
     # Rounded shares that add up to nearly 1 are made to.
     assert found.encode('{"a": 0.333, "b": 0.333, "c": 0.333}') == [0, 3333, 1, 3333, 2, 3333]
 
@@ -115,10 +118,12 @@ def test_parts_of_a_batch_add_up_and_two_readings_agree() -> None:
         ({"good": 1.5, "bad": -0.5}, {"soft": True}, "the share of 'good' is 1.5"),
         ({"good": 1.0, " ": 0.0}, {"soft": True}, "without a name"),
         ({"good": 1.5}, {"soft": True, "several": True}, "the share of 'good' is 1.5"),
-        ({"good": "very"}, {"soft": True}, "names no class"),
-        ({"good": 10**400}, {"soft": True}, "names no class"),
+        ({"good": "very"}, {"soft": True}, "no share of each"),
+        ({"good": 10**400}, {"soft": True}, "no share of each"),
         ({"good|bad": 1.0}, {"soft": True}, r"a label has \| in it"),
-        ({}, {"soft": True}, "names no class"),
+        ({"good": 0.9, "good ": 0.1}, {"soft": True}, "each once"),
+        ({}, {"soft": True}, "no share of each"),
+        ({}, {}, "names no class"),
         ({"good": 0.9, "bad": 0.3}, {"soft": True, "several": True}, ""),
         ({"good": 0.666, "bad": 0.333}, {"soft": True}, ""),
         ({"good": 1, "bad": 0}, {"soft": True}, ""),
@@ -141,6 +146,44 @@ def test_what_is_right_is_the_likeliest_label() -> None:
     assert ClassificationTask.references({**row, "label": "bad"}, recipe(**SOFT)) == ["bad"]
     several = recipe(labels={"soft": True, "several": True})
     assert ClassificationTask.references({**row, "label": '{"a": 0.7, "b": 0.6, "c": 0.2}'}, several) == ["a|b"]
+
+
+@pytest.mark.parametrize("label", ['{"a": 0.9, "a": 0.1, "b": 0.9}', '{"a": 0.9', '{"a": [1]}'])
+def test_what_looks_like_shares_and_is_not_is_no_label_by_that_name(label: str) -> None:
+    row = {"text": "a film", "label": label}
+    assert "each once" in ClassificationTask.fault(row, recipe(**SOFT))
+    assert not ClassificationTask.fault(row, recipe())
+
+
+def test_labels_of_which_none_is_likely_are_nothing_to_remark_upon() -> None:
+    field = '{"a": 0.4, "b": 0.3}'
+    found = Labels.learn([field], several=True, soft=True)
+    assert (found.names, found.counts) == (("a", "b"), (0, 0))
+    assert found.remarks([("rows line 1", field)] * 2) == []
+
+
+def test_shares_that_vary_tell_texts_apart_and_are_not_told_to_be_balanced() -> None:
+    fields = ['{"a": 0.9, "b": 0.1}', '{"a": 0.6, "b": 0.4}'] * 20
+    found = Labels.learn(fields, several=False, soft=True)
+    assert found.remarks(("rows line 1", field) for field in fields) == []
+
+
+def test_how_many_shares_a_label_has_makes_no_text_longer(tmp_path: Path) -> None:
+    names = [f"class{number}" for number in range(60)]
+    made = [{"text": f"film {number}", "label": dict.fromkeys(names, 1 / 60)} for number in range(30)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in made))
+    corpus = {"path": "rows.jsonl", "columns": COLUMNS}
+    plan = recipe(
+        data={"root": str(tmp_path), "train": corpus, "valid": corpus},
+        batches={"tokens": 200, "longest": 16},
+        train={"updates": 1, "every": 1},
+        **SOFT,
+    )
+    training = Training(plan, tmp_path / "run")
+    training.claim()
+    ((_, batch),) = islice(training.walk(()), 1)
+    assert batch.wanted.shape == (30, 60)
+    torch.testing.assert_close(batch.wanted.sum(1), torch.ones(30), atol=0.01, rtol=0)
 
 
 def test_soft_labels_are_not_balanced() -> None:

@@ -171,7 +171,7 @@ class RecurrentSequence(nn.Module):
         return Decoded(self.dropout(hidden), weights if self.settings.copying else None, source), after
 
     def _learn(self, embedded: Float[Tensor, "B T D"], memory: Memory, own: Own) -> Decoded:
-        """All steps of a target whose every step asks before it; dropout is drawn as step after step would draw it."""
+        """All steps of a target whose every step asks before it; what they put out is dropped in one draw."""
         assert self.attention is not None
         asked = ask(self.decoder, self.attention, embedded.transpose(0, 1), own.carry, memory)
         hidden_TBD = torch.tanh(self.combine(torch.cat([asked.states, asked.answers], dim=-1)))

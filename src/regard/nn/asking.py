@@ -42,6 +42,9 @@ def can_ask(decoder: Recurrent, attention: Attention, *passed: nn.Module) -> boo
     or into what else is passed by."""
     if torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu") or replaced():
         return False
+    # What torch.func transforms has to be made of torch's own functions.
+    if torch._C._are_functorch_transforms_active():
+        return False
     usual = len(decoder.blocks) == 1 and type(decoder.blocks[0]) in (nn.LSTM, nn.GRU) and _plain(attention)
     kinds = {(each.dtype, each.device.type) for each in chain(decoder.parameters(), attention.parameters())}
     readable = kinds in ({(torch.float32, "cpu")}, {(torch.float64, "cpu")})
@@ -74,7 +77,7 @@ def _plain(attention: Attention) -> bool:
 
 
 def _hooked(module: nn.Module) -> bool:
-    forward = module._forward_hooks or module._forward_pre_hooks
+    forward = module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module)
     return bool(forward or module._backward_hooks or module._backward_pre_hooks)
 
 

@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, UInt, UInt32
 from torch import Tensor, nn
 
 from regard.attention import POSITIONS
 from regard.config import Part, Rate, Settings
-from regard.data import Encoding, Structure, collate
+from regard.data import Encoding, Examples, Store, Structure, collate
 from regard.data import Row as Placed
 from regard.errors import ConfigError
 from regard.explain import Subject
@@ -121,6 +121,8 @@ class ClassificationTask(Task):
         found, soft = listed(row["label"]), shares(row["label"])
         if soft is not None and recipe.labels.soft:
             return unfit(soft, recipe.labels.several)
+        if recipe.labels.soft and row["label"].lstrip().startswith("{"):
+            return f"the label is {row['label'][:40]}, no share of each label; give a number for each label, each once"
         if soft is not None and isinstance(row["label"], Structure):
             return f"the label is {row['label'][:40]}, a share of each; set labels.soft = true"
         if found is None and isinstance(row["label"], Structure):
@@ -169,6 +171,10 @@ class ClassificationTask(Task):
 
     def files(self) -> dict[str, str]:
         return self.reading.files() | self.labels.files()
+
+    def examples(self, store: Store) -> Examples:
+        """The examples of a store; a soft label counts as one number, as any label does, however many shares it has."""
+        return Labelled(store) if self.labels.soft else store
 
     def encoding(self, languages: Mapping[str, str]) -> Encoding:
         """How rows become examples; a text that is too long is cut as prediction would cut it."""
@@ -256,6 +262,21 @@ class ClassificationTask(Task):
     def details(self, results: Sequence[Any], rows: Sequence[Row], recipe: Any) -> dict[str, Confusion]:
         wanted = [self.references(row, recipe) for row in rows]
         return {"confusion": confusion([self.compared(result) for result in results], wanted)}
+
+
+class Labelled:
+    """A store whose last column, the label, is told to be of one number."""
+
+    def __init__(self, store: Store) -> None:
+        self.store, self.columns, self.folder = store, store.columns, store.folder
+        self.lengths: UInt32[np.ndarray, "N C"] = store.lengths.copy()
+        self.lengths[:, -1] = 1
+
+    def __len__(self) -> int:
+        return len(self.store)
+
+    def __getitem__(self, index: int) -> dict[str, UInt[np.ndarray, " _"]]:
+        return self.store[index]
 
 
 @dataclass(frozen=True)

@@ -90,8 +90,8 @@ class Labels:
         return tuple(rows / (len(self.counts) * max(count, 1)) for count in self.counts)
 
     def strange(self, field: str) -> list[str]:
-        """The labels of a field that training does not have."""
-        return sorted(name for name in counted([field], self.several, self.soft) if name not in self.places)
+        """The labels of a field that training does not have; of soft ones those that count as right."""
+        return sorted({*named(field, self.several, self.soft)} - {*self.names})
 
     def remarks(self, train: Iterable[tuple[str, str]]) -> list[str]:
         """What is odd about the labels of training, which are given with where they stand."""
@@ -104,10 +104,13 @@ class Labels:
         return [told] * bool(once) + self._shares(Counter({name: found.count for name, found in places.items()}))
 
     def _shares(self, found: Counter[str]) -> list[str]:
-        if len(found) == 1 and not self.several:
+        # Shares tell texts apart even where one label is likeliest in all, and are not balanced.
+        if self.several or self.soft:
+            return []
+        if len(found) == 1:
             return [f"All rows of training have the label {next(iter(found))!r}; there is nothing to tell apart."]
         most, least = max(found, key=lambda name: found[name]), min(found, key=lambda name: found[name])
-        if found[most] < IMBALANCE * found[least] or self.several:
+        if found[most] < IMBALANCE * found[least]:
             return []
         share = found[most] / sum(found.values())
         return [
@@ -151,21 +154,24 @@ def shares(field: str) -> dict[str, float] | None:
 
     >>> shares('{"good": 0.9, "bad": 0.1}'), shares("good"), shares('{"good": "very"}'), shares("{}")
     ({'good': 0.9, 'bad': 0.1}, None, None, None)
+    >>> shares('{"good": 0.9, "good ": 0.1}') is None
+    True
     """
     if not field.lstrip().startswith("{"):
         return None
     try:
-        found = json.loads(field)
-    except (ValueError, RecursionError):
+        # Pairs are told from lists, and a name that stands there twice is seen.
+        found = json.loads(field, object_pairs_hook=lambda pairs: tuple(map(tuple, pairs)))
+        names, numbers = [name.strip() for name, _ in found], [_number(share) for _, share in found]
+    except (ValueError, TypeError, OverflowError, RecursionError):
         return None
-    if not isinstance(found, dict) or not found:
-        return None
-    if not all(isinstance(share, int | float) and not isinstance(share, bool) for share in found.values()):
-        return None
-    try:
-        return {name.strip(): float(share) for name, share in found.items()}
-    except OverflowError:
-        return None
+    return dict(zip(names, numbers, strict=True)) if len(set(names)) == len(names) > 0 else None
+
+
+def _number(share: object) -> float:
+    if isinstance(share, bool) or not isinstance(share, int | float):
+        raise TypeError(share)
+    return float(share)
 
 
 def unfit(found: Mapping[str, float], several: bool) -> str:
