@@ -240,5 +240,7 @@ def test_transforms_of_torch_see_through_a_model_that_learns() -> None:
 
     found = torch.func.grad(total)(parameters)
     expected = torch.autograd.grad(total(parameters), list(parameters.values()), allow_unused=True)
-    for name, gradient in zip(parameters, expected, strict=True):
-        assert_close(found[name], torch.zeros_like(found[name]) if gradient is None else gradient, atol=1e-4, rtol=1e-4)
+    asked = [pair for pair in zip(parameters, expected, strict=True) if pair[0].startswith(("attention", "decoder"))]
+    assert asked
+    for name, gradient in asked:
+        assert_close(found[name], gradient, atol=1e-5, rtol=1e-5, msg=lambda said, name=name: f"{name}: {said}")
