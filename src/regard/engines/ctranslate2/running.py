@@ -59,7 +59,7 @@ class Writer(Protocol):
     def write(
         self, rows: Sequence[Row], options: Options, stops: Sequence[int], hear: Hear | None
     ) -> list[list[Output]]:
-        """The outputs of each row, best first."""
+        """The outputs of each row, best first; those that end with one of these pieces are complete."""
         ...
 
     def measure(self, rows: Sequence[Row], outputs: Sequence[Output], end: int) -> list[tuple[float, ...]]:
@@ -111,7 +111,7 @@ class Translator:
             max_input_length=0,
             min_decoding_length=0,
             max_decoding_length=max(row.limit for row in rows),
-            **common(options, self.target, stops, hear),
+            **common(options, self.target, hear),
         )
         alpha = options["length_penalty"]
         return [_outputs(self.target, one.hypotheses, one.scores, stops, alpha) for one in found]
@@ -157,7 +157,7 @@ class Generator:
             include_prompt_in_result=False,
             min_length=0,
             max_length=max(row.limit - len(row.prefix) for row in rows),
-            **common(options, self.target, stops, hear),
+            **common(options, self.target, hear),
         )
         alpha = options["length_penalty"]
         outputs = [_outputs(self.target, one.sequences, one.scores, stops, alpha) for one in found]
@@ -177,10 +177,10 @@ class Generator:
 WRITERS: dict[str, type[Translator] | type[Generator]] = {"translator": Translator, "generator": Generator}
 
 
-def common(options: Options, names: Names, stops: Sequence[int], hear: Hear | None) -> dict[str, Any]:
+def common(options: Options, names: Names, hear: Hear | None) -> dict[str, Any]:
     """What both kinds of writer take."""
     given = {**options, "suppress_sequences": [names.names(one) for one in options.get("suppress_sequences", ())]}
-    given |= {"return_scores": True, "return_end_token": True, "end_token": list(stops)}
+    given |= {"return_scores": True, "return_end_token": True}
     if hear is not None:
         given["callback"] = lambda step: hear(step.batch_id, step.token_id, step.log_prob)
     return given

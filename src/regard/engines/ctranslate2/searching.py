@@ -6,15 +6,16 @@ its place, and it is over once as many have ended as there are beams. Five thing
 - To a source of nothing but the end it gives nothing at all. Our own search does.
 - A limit holds for its whole batch, ours for each input. What went past its own limit is searched again by our own.
 - What it may not write it takes out before the softmax, so that the rest grows; ours leaves probabilities as they are.
-  So pieces are measured again, and where a beam gained by it, our own search is asked. Where a sequence was written
-  that may not be (`no_repeat`, `avoid`), greedy search is repeated with that forbidden, which changes no choice; a beam
-  is searched by our own.
+  So it may write everything: greedy search is repeated with what was written and may not be forbidden, which changes no
+  choice, and measured; a beam is ended by such a piece, and where one is told, or a sequence that may not be written
+  (`no_repeat`, `avoid`), our own search is asked.
 - Several pieces that end a text are one to us, with the probability of all; it looks at each by itself. Where one is
   written, all are measured.
 - It ranks without the log-probabilities of a prefix and divides by length^alpha only. So all it found are ranked again,
   and where one that it threw away might have won, our own search decides.
 
-What is left are near-ties: two hypotheses whose scores differ by rounding alone, of which we take the canonically
+What is left are steps at which more than half of the continuations it looks at (two a beam) would end, one of them with
+a piece that may not be written: it then goes on with what has ended. And near-ties: two hypotheses whose scores differ by rounding alone, of which we take the canonically
 better one (`regard.decode.ties`) and CTranslate2 whichever its arithmetic made larger.
 """
 

@@ -16,9 +16,9 @@ from regard.engines.ctranslate2.running import Options, Output, Row, Writer
 # Its beam search may end early where lengths are not weighed, unless it is asked for a little more patience than that.
 PATIENCE = 1.0001
 
-# So much log-probability a piece may gain where others may not be written: a model trained with label smoothing holds
-# every piece of its vocabulary possible, so that all hypotheses gain alike; more is left to our own search.
-GROWTH = 1e-3
+# So much the log-probability of a piece may differ between CTranslate2's search and a measurement: where several pieces
+# end a text, a search that looked at one of them alone may have left another hypothesis behind.
+DIFFERENCE = 1e-3
 
 Found = list[Hypothesis] | None
 """The outputs of a row; None where our own search has to be asked."""
@@ -56,7 +56,7 @@ class Searching:
     def options(self, rows: Sequence[Row], forbid: bool) -> dict[str, Any]:
         """What CTranslate2 is told, with or without what may not be written."""
         settings = self.settings
-        given: dict[str, Any] = {"length_penalty": self.alpha, "beam_size": 1}
+        given: dict[str, Any] = {"length_penalty": self.alpha, "beam_size": 1, "end_token": [*self.stops]}
         if settings.method == "beam" and settings.beams > 1:
             given |= {"beam_size": settings.beams, "num_hypotheses": settings.beams, "patience": PATIENCE}
         if settings.method == "sample":
@@ -104,8 +104,7 @@ class Searching:
             return [self.told(output, output.heard)]
         if output.length > row.limit:
             return self.hypotheses([row], [output])
-        score = self.penalty.score(output.total, output.length)
-        return [Hypothesis(output.pieces, score, output.total, (), output.complete)]
+        return [self.counted(output)]
 
     def forbidden(self, rows: Sequence[Row]) -> list[Found]:
         """Outputs with all forbidden that may not be written, rows that avoid the same together."""
@@ -120,25 +119,37 @@ class Searching:
         return found
 
     def beam(self, rows: Sequence[Row]) -> list[Found]:
-        options = self.options((), forbid=False)
-        options["suppress_sequences"] = [(piece,) for piece in sorted(self.banned)]
+        """The best hypotheses; a piece that may not be written ends the one it is written in.
+
+        So it takes part in the softmax, as with us, and its hypothesis never goes on. Where one is among those that are
+        told, our own search is asked. One that is not told had a lower score than all that are, and so had every
+        end it kept from being counted, at most one each: our own search ends at the same step with the same best.
+        """
+        options = self.options((), forbid=False) | {"end_token": [*self.stops, *sorted(self.banned)]}
         written = self.write(rows, options, None)
         whole = [number for number, row in enumerate(rows) if self.finished(row, written[number])]
-        found: list[Found] = [None] * len(rows)
         ranked = [self.ranked(rows[number], written[number]) for number in whole]
-        chosen = [(number, output) for number, order in zip(whole, ranked, strict=True) for output in order or ()]
-        told = self.hypotheses([rows[number] for number, _ in chosen], [output for _, output in chosen])
-        grown = {
-            number for (number, output), one in zip(chosen, told, strict=True) if self.grew(rows[number], output, one)
-        }
-        for (number, _), hypothesis in zip(chosen, told, strict=True):
-            found[number] = None if number in grown else [*(found[number] or ()), hypothesis]
+        found: list[Found] = [None] * len(rows)
+        for number, told in zip(whole, self.known([rows[number] for number in whole], ranked), strict=True):
+            found[number] = told
         return found
 
-    def grew(self, row: Row, output: Output, found: Hypothesis) -> bool:
-        """Whether pieces became so much likelier by what may not be written that another hypothesis might win."""
+    def known(self, rows: Sequence[Row], ranked: Sequence[list[Output] | None]) -> list[Found]:
+        """Ranked outputs as ours; measured only where someone wants to know, or the search does not know their sums."""
+        if not (self.settings.probabilities or len(self.stops) > 1 or any(row.prefix for row in rows)):
+            return [None if order is None else [self.counted(output) for output in order] for order in ranked]
+        chosen = [(number, output) for number, order in enumerate(ranked) for output in order or ()]
+        told = self.hypotheses([rows[number] for number, _ in chosen], [output for _, output in chosen])
+        found: list[Found] = [None if order is None else [] for order in ranked]
+        for (number, output), hypothesis in zip(chosen, told, strict=True):
+            same = found[number] is not None and self.agrees(rows[number], output, hypothesis)
+            found[number] = [*(found[number] or ()), hypothesis] if same else None
+        return found
+
+    def agrees(self, row: Row, output: Output, found: Hypothesis) -> bool:
+        """Whether the search went by the probabilities that were measured."""
         known = found.piece_log_probabilities[len(row.prefix) :]
-        return abs(output.total - sum(known, 0.0)) > GROWTH * max(len(known), 1)
+        return abs(output.total - sum(known, 0.0)) <= DIFFERENCE * max(len(known), 1)
 
     def finished(self, row: Row, outputs: Sequence[Output]) -> bool:
         """Whether the search was over before the limit, and nothing was written that may not be.
@@ -178,7 +189,7 @@ class Searching:
 
     def allowed(self, row: Row, output: Output) -> bool:
         """Whether an output holds nothing that may not be written."""
-        if not self.banned.isdisjoint(output.pieces[len(row.prefix) :]):
+        if not self.banned.union(self.stops).isdisjoint(output.pieces[len(row.prefix) :]):
             return False
         blocks: list[Block] = [Avoid(row.avoid)] if row.avoid else []
         blocks += [NoRepeat(self.settings.no_repeat)] if self.settings.no_repeat else []
@@ -200,6 +211,11 @@ class Searching:
         if len(by_stop) == 1:
             return by_stop[0]
         return [_summed(same) if one.complete else same[0] for one, *same in zip(outputs, *by_stop, strict=True)]
+
+    def counted(self, output: Output) -> Hypothesis:
+        """An output by the sum that CTranslate2 told of it."""
+        score = self.penalty.score(output.total, output.length)
+        return Hypothesis(output.pieces, score, output.total, (), output.complete)
 
     def told(self, output: Output, known: Sequence[float]) -> Hypothesis:
         total = sum(known, 0.0)
