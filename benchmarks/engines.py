@@ -1,6 +1,7 @@
 """Decoding with each engine, and by calling CTranslate2 directly: sentences a second as ratios, in one run.
 
 python benchmarks/engines.py BUNDLE SOURCES [SENTENCES] [--limit PIECES] [--batches 32 1] [--onnx] [--file REFERENCES]
+    [--without "one worker"]
 
 BUNDLE is a translator, SOURCES a file of sentences (Multi30k's test_2016_flickr.en: 1,000 of them). Everything but the
 loading is timed: tokenization, search and statuses, as `regard predict` gives lines of text (the probability of each
@@ -10,7 +11,8 @@ threads in one worker and once with a worker a thread. Each has a process of its
 threads of one in the process of another keep it waiting; they take turns, so that only one of them works at a time.
 Each is run once to warm up and then three times in turn, and the best time counts. One at a time is measured with the
 first 150 sentences. Outputs are compared in passing. With a limit every output is cut there, so that a model that has
-learnt nothing yet can be timed: its outputs never end.
+learnt nothing yet can be timed: its outputs never end. Contenders whose name holds the words of --without are left out:
+on some machines one worker of several threads takes twenty times as long as a worker a thread.
 
 With --file all of SOURCES is one file: `regard predict --engine auto`, its measurement of the engines included, beside
 CTranslate2 with the best of several batches and workers, chosen on the first sentences and not timed. In eight bits
@@ -207,7 +209,9 @@ def main() -> None:
     parser.add_argument("--batches", type=int, nargs="+", default=BATCHES)
     parser.add_argument("--onnx", action="store_true")
     parser.add_argument("--file", type=Path, help="references: time the whole file as well")
+    parser.add_argument("--without", help="leave out contenders whose name holds these words")
     given = parser.parse_args()
+    directly = {name: how for name, how in DIRECTLY.items() if not given.without or given.without not in name}
     sentences = given.sources.read_text("utf-8").splitlines()[: given.sentences]
     cut = ("search.longest_factor=0", f"search.longest_extra={given.limit}") if given.limit else ()
     engines = ["torch", "ctranslate2", *(["onnx"] if given.onnx else [])]
@@ -217,10 +221,10 @@ def main() -> None:
         for search, changes in SEARCHES.items():
             plain = Asked(given.bundle, (*changes, *cut), batch, "")
             asked = {
-                name: plain._replace(way="direct", given=(*how, given.limit)) for name, how in DIRECTLY.items()
+                name: plain._replace(way="direct", given=(*how, given.limit)) for name, how in directly.items()
             } | {f"--engine {name}": plain._replace(way="through", given=(name,)) for name in engines}
             found = compared(asked, some)
-            base = min(found[name][0] for name, (compute, _) in DIRECTLY.items() if compute == "float32")
+            base = min(found[name][0] for name, (compute, _) in directly.items() if compute == "float32")
             print(f"\n{f'batch {batch}' if batch > 1 else 'one at a time'}, {search}")
             for name, (took, outputs) in found.items():
                 same = told(outputs, found["--engine torch"][1])

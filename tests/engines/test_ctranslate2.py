@@ -13,8 +13,9 @@ from regard.convert.ctranslate2 import Pieces
 from regard.decode import Hypothesis, Request, SearchSettings, search, stream
 from regard.engines import engine
 from regard.engines.ctranslate2 import run
+from regard.engines.ctranslate2.searching import CTranslate2Searcher
 from regard.errors import ConfigError, RequestError
-from regard.models import Decoder
+from regard.models import Decoder, Vocabulary, build
 from regard.tasks.ending import Ending
 from regard.text import Tokenizer, TokenizerSettings
 from tests.engines.toys import LANGUAGES, SEQUENCES, SIZE, SMALL, made, pipeline, sources
@@ -92,6 +93,44 @@ def test_where_nothing_is_doubtful_the_search_is_its_own(how: str) -> None:
     theirs.searcher = theirs.searcher.ending(Silent(model), (2,))
     settings = SearchSettings.read({"longest_extra": 200, **SEARCHES[how]})
     both((model, theirs), settings, [5, 2, 3, 7])
+
+
+WIDE = 60
+WIDE_PIECES = Pieces.of(*([f"piece {number}" for number in range(WIDE)],) * 2, begin=1, end=2, unknown=3)
+
+
+def doubtful(seed: int, down: float) -> Any:
+    """A random model that ends its texts, whose unwritten pieces are less likely than the others by so much."""
+    torch.manual_seed(seed)
+    vocabulary = Vocabulary(source=WIDE, target=WIDE, begin=1, end=2)
+    model = build("transformer", {**SMALL, "output_bias": True, "tied": "none"}, vocabulary).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim > 1:
+                parameter.normal_(std=0.4)
+        model.output.readout.bias[[0, 1, 3]] -= down
+        model.output.readout.bias[2] += 4.0
+    return model
+
+
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("down", [-2.0, 0.0, 2.0, 4.0])
+@pytest.mark.parametrize("beams", [2, 5])
+def test_likely_pieces_that_may_not_be_written_change_nothing(
+    beams: int, down: float, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    ours = CTranslate2Searcher.ours
+    monkeypatch.setattr(
+        CTranslate2Searcher, "ours", lambda self, text, rows: asked.extend(rows) or ours(self, text, rows)
+    )
+    settings = SearchSettings.read({"beams": beams, "longest_extra": 40, "probabilities": told})
+    for seed in range(4):
+        model = doubtful(seed, down)
+        source = torch.randint(4, WIDE, (16, 6))
+        same(*(search(one, source, None, settings, banned=(0, 3)) for one in (model, run(model, WIDE_PIECES).model)))
+    # A few go on to their limit; where such pieces are the likeliest, many are left to our own search.
+    assert down == 0 or (len(asked) > 10) == (down < 0)
 
 
 @pytest.mark.parametrize("how", SEARCHES)
