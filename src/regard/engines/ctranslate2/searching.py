@@ -15,8 +15,8 @@ its place, and it is over once as many have ended as there are beams. Five thing
   and where one that it threw away might have won, our own search decides.
 
 What is left are steps at which more than half of the continuations it looks at (two a beam) would end, one of them with
-a piece that may not be written: it then goes on with what has ended. And near-ties: two hypotheses whose scores differ by
-rounding alone, of which we take the canonically better one (`regard.decode.ties`) and CTranslate2 whichever its
+a piece that may not be written: it then goes on with what has ended. And near-ties: two hypotheses whose scores differ
+by rounding alone, of which we take the canonically better one (`regard.decode.ties`) and CTranslate2 whichever its
 arithmetic made larger.
 """
 
