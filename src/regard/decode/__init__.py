@@ -8,7 +8,7 @@ from regard.decode.lengths import LENGTHS
 from regard.decode.methods import SEARCHES
 from regard.decode.rescoring import force
 from regard.decode.searchers import Asked, Progressing, Searcher, Stepwise, searcher_of
-from regard.decode.searching import search, stream
+from regard.decode.searching import search, searched, stream
 from regard.decode.settings import SearchSettings
 from regard.decode.simultaneous import Interpreted, Latency, latency, monotonic, wait_k
 
@@ -32,6 +32,7 @@ __all__ = [
     "latency",
     "monotonic",
     "search",
+    "searched",
     "searcher_of",
     "stream",
     "wait_k",

@@ -1,7 +1,6 @@
 """A batch of sources on its way, each followed on its own tracks; those that are done leave it."""
 
 from collections.abc import Collection, Iterator, Sequence
-from itertools import compress
 
 import torch
 from jaxtyping import Bool, Int
@@ -11,9 +10,9 @@ from regard.decode.blocks import pairs
 from regard.decode.candidates import Step
 from regard.decode.canonical import Canonical
 from regard.decode.coverage import Coverage, Looking
-from regard.decode.hypotheses import Ended, Hypothesis, Live, Request
+from regard.decode.hypotheses import Ended, Hypothesis, Live, Pieces, Request
 from regard.decode.methods import SEARCHES
-from regard.decode.requests import check_looking, check_must, check_requests, check_sources, unwritten
+from regard.decode.requests import check_looking, check_must, check_requests, check_sources, unpadded, unwritten
 from regard.decode.settings import SearchSettings
 from regard.decode.sought import Sought, forced
 from regard.decode.trace import begun
@@ -80,7 +79,8 @@ class Batch:
         mask = torch.ones_like(source, dtype=torch.bool) if real is None else real
         wishes = [Request()] * len(source) if requests is None else list(requests)
         check_looking(settings, looking)
-        check_sources(mask)
+        pieces = unpadded(source, real)
+        check_sources([*map(len, pieces)])
         check_requests(wishes, len(source), model.vocabulary, settings)
         self.model, self.settings, self.looking, self.device = model, settings, looking, source.device
         self.banned, self.length = unwritten(banned, model.vocabulary), settings.penalty
@@ -88,14 +88,13 @@ class Batch:
         self.coverage = (
             Coverage(looking, settings.coverage, mask) if looking is not None and settings.coverage else None
         )
-        pieces = map(list, map(compress, source.tolist(), mask.tolist()))
         self.everyone = [self._following(row, *given) for row, given in enumerate(zip(pieces, wishes, strict=True))]
         self.state, self.pieces = model.start(source, real)
 
-    def _following(self, place: int, source: list[int], request: Request) -> Following:
+    def _following(self, place: int, source: Pieces, request: Request) -> Following:
         canonical = Canonical(self.model, source, self.device, self.looking, self.settings.coverage)
         end = self.model.vocabulary.end
-        return Following(Sought(self.settings, request, tuple(source), end, canonical, self.length), place)
+        return Following(Sought(self.settings, request, source, end, canonical, self.length), place)
 
     def steps(self) -> Iterator[None]:
         """Go one step at a time until every source has its outputs."""

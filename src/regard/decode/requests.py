@@ -1,8 +1,9 @@
 """What can be asked, checked before anything is computed."""
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import compress
 
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from regard.decode.coverage import Looking
@@ -20,11 +21,17 @@ def check_looking(settings: SearchSettings, looking: Looking | None) -> None:
         )
 
 
-def check_sources(real: Bool[Tensor, "B S"]) -> None:
+def unpadded(source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None) -> list[Pieces]:
+    """The pieces of each source."""
+    if real is None:
+        return [*map(tuple, source.tolist())]
+    return [*map(tuple, map(compress, source.tolist(), real.tolist()))]
+
+
+def check_sources(lengths: Sequence[int]) -> None:
     """A source of padding only cannot be computed alone, so its output would depend on its company."""
-    known = real.any(1).tolist()
-    if not all(known):
-        raise ModelError(f"Source {known.index(False)} of the batch has no real piece; give each at least its end.")
+    if 0 in lengths:
+        raise ModelError(f"Source {lengths.index(0)} of the batch has no real piece; give each at least its end.")
 
 
 def check_requests(requests: Sequence[Request], sources: int, vocabulary: Vocabulary, settings: SearchSettings) -> None:

@@ -1,8 +1,8 @@
 """Engines that search by themselves, instead of telling what follows one step at a time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -10,17 +10,21 @@ from torch import Tensor
 from regard.decode.hypotheses import Hypothesis, Pieces, Request
 from regard.decode.settings import SearchSettings
 from regard.models.protocols import Decoder, Start, State
+from regard.nn import native
 
 
 @dataclass(frozen=True)
 class Asked:
-    """All that a search is asked."""
+    """All that a search is asked, of the pieces of each source."""
 
-    source: Int[Tensor, "B S"]
-    real: Bool[Tensor, "B S"] | None
+    sources: Sequence[Sequence[int]]
     settings: SearchSettings
     requests: Sequence[Request] | None = None
     banned: Sequence[int] = ()
+
+
+Walk = Callable[..., tuple[native.Steps, State] | None]
+"""What takes several steps of beams at once; None: each has to be taken by itself."""
 
 
 class Progressing(NamedTuple):
@@ -53,12 +57,22 @@ class Stepwise:
 
     def __init__(self, model: Decoder) -> None:
         self.model, self.vocabulary = model, model.vocabulary
+        self.walk = walk_of(model)
 
     def start(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None = None) -> Start:
         return self.model.start(source, real)
 
     def step(self, pieces: Int[Tensor, " R"], state: State) -> tuple[Float[Tensor, "R V"], State]:
         return self.model.step(pieces, state)
+
+
+def walk_of(model: Any) -> Walk | None:
+    """How a model takes several steps; None where it cannot, or its `step` is another than that its `walk` goes by."""
+    for owner in (model, *type(model).__mro__):
+        own = getattr(owner, "__dict__", {})
+        if "walk" in own or "step" in own:
+            return getattr(model, "walk", None) if "walk" in own else None
+    return None
 
 
 def searcher_of(model: object) -> Searcher | None:

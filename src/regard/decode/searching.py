@@ -10,7 +10,8 @@ from torch import Tensor
 from regard.decode.batch import Batch, Following
 from regard.decode.coverage import Looking
 from regard.decode.hypotheses import Hypothesis, Pieces, Request
-from regard.decode.searchers import Asked, Progressing, searcher_of
+from regard.decode.requests import unpadded
+from regard.decode.searchers import Asked, Progressing, Searcher, searcher_of
 from regard.decode.settings import SearchSettings
 from regard.decode.swift import Swift, plain
 from regard.models.protocols import Decoder
@@ -32,8 +33,7 @@ def search(
     and in any batch (see `ties`). Outputs that reached their limit stand behind those that are complete.
     """
     if (searcher := searcher_of(model)) is not None:
-        found = searcher.search(Asked(source, real, settings, requests, tuple(banned)))
-        return [told(outputs, settings) for outputs in found]
+        return searched(searcher, Asked(unpadded(source, real), settings, requests, tuple(banned)))
     simply = source.device.type == "cpu" and plain(model, settings, requests, banned)
     batch = (Swift if simply else Batch)(model, source, real, settings, requests, looking, banned)
     for _ in batch.steps():
@@ -56,7 +56,7 @@ def stream(
     """
     wishes = None if request is None else [request]
     if (searcher := searcher_of(model)) is not None:
-        for grown in searcher.stream(Asked(source, real, settings, wishes, tuple(banned))):
+        for grown in searcher.stream(Asked(unpadded(source, real), settings, wishes, tuple(banned))):
             yield Progressing(grown.settled, tuple(told(grown.outputs, settings)))
         return
     settled: Pieces = ()
@@ -73,11 +73,16 @@ def stream(
     yield Progressing(following.outputs[0].pieces, tuple(told(following.outputs, settings)))
 
 
+def searched(searcher: Searcher, asked: Asked) -> list[list[Hypothesis]]:
+    """The same by what searches by itself."""
+    return [told(outputs, asked.settings) for outputs in searcher.search(asked)]
+
+
 def told(outputs: Sequence[Hypothesis], settings: SearchSettings) -> list[Hypothesis]:
     """Outputs with as much as was asked for."""
     if settings.probabilities:
         return list(outputs)
-    return [replace(one, piece_log_probabilities=()) for one in outputs]
+    return [replace(one, piece_log_probabilities=()) if one.piece_log_probabilities else one for one in outputs]
 
 
 def contenders(following: Following) -> list[Pieces]:

@@ -4,7 +4,7 @@ They settle only what rounding cannot have decided. Everything else, and every s
 to its own `Beam`, so that what is found is the same with and without them.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -16,10 +16,11 @@ from torch import Tensor
 from regard.decode.batch import Batch, Following
 from regard.decode.candidates import FEW, Step
 from regard.decode.hypotheses import Candidate, Live, Request
+from regard.decode.searchers import walk_of
 from regard.decode.settings import SearchSettings
 from regard.decode.ties import EASY
 from regard.decode.trace import traced
-from regard.models.protocols import Decoder, State
+from regard.models.protocols import Decoder
 from regard.nn import native
 
 Grown = tuple[int, int, float, float]
@@ -73,7 +74,7 @@ class Swift(Batch):
 
     def _walked(self, alive: list[Following]) -> list[Following] | None:
         """What is still alive after as many steps as the model can take without being asked; None: it cannot."""
-        walk, length, size = _walk_of(self.model), len(self.written) + 1, self.rules.size
+        walk, length, size = walk_of(self.model), len(self.written) + 1, self.rules.size
         most, full = self.nearest - length, len(self.before.totals) == len(alive) * size
         if walk is None or not self.readable or most < 1 or not full:
             return None
@@ -185,15 +186,6 @@ class Swift(Batch):
         self.written.append(written)
         self._select(written[0], sources)
         self.pieces = pieces
-
-
-def _walk_of(model: Any) -> Callable[..., tuple[native.Steps, State] | None] | None:
-    """How a model takes several steps; None where it cannot, or its `step` is another than that its `walk` goes by."""
-    for owner in (model, *type(model).__mro__):
-        own = getattr(owner, "__dict__", {})
-        if "walk" in own or "step" in own:
-            return getattr(model, "walk", None) if "walk" in own else None
-    return None
 
 
 def _nearest(alive: list[Following]) -> int:

@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.decode import Searcher, searcher_of
+from regard.decode.searchers import walk_of
 from regard.models import Start, State, Vocabulary
 from regard.text import Tokenizing
 
@@ -21,6 +22,8 @@ class Ending:
         self.stops = sorted(stops)
         given: Vocabulary = model.vocabulary
         self.vocabulary = replace(given, end=self.end)
+        # Of a single end the model's own steps are the steps here.
+        self.walk = walk_of(model) if len(self.stops) == 1 else None
         unused = {number for number, piece in enumerate(tokenizer.pieces) if not piece}
         self.banned = tuple(sorted((tokenizer.special | unused | stops) - {self.end}))
 

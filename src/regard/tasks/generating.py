@@ -12,9 +12,9 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
 
+from regard import decode
 from regard.attention import watched
-from regard.decode import Hypothesis, Progressing, Request, SearchSettings, search, stream
-from regard.decode.searchers import searcher_of
+from regard.decode import Hypothesis, Progressing, Request, SearchSettings, search, searched, searcher_of, stream
 from regard.errors import RequestError
 from regard.models.protocols import room
 from regard.nn import native
@@ -60,7 +60,7 @@ class Generating:
     @property
     def beams(self) -> GroupSettings:
         """How many are taken together: every beam counts its pieces."""
-        return GroupSettings(rows=self.groups.rows, tokens=max(self.groups.tokens // self.search.width, 1))
+        return self.groups.model_copy(update={"tokens": max(self.groups.tokens // self.search.width, 1)})
 
     @property
     def callers(self) -> int:
@@ -74,8 +74,10 @@ class Generating:
         """The best outputs of each, searched together."""
         if self.model.training:
             self.model.eval()
-        source, real = sources([one.pieces for one in asked], self.device)
-        requests = [*map(self.limited, asked)]
+        pieces, requests = [one.pieces for one in asked], [*map(self.limited, asked)]
+        if (searcher := searcher_of(self.model)) is not None:
+            return searched(searcher, decode.Asked(pieces, self.search, requests, self.banned))
+        source, real = sources(pieces, self.device)
         with torch.inference_mode(), self.looking() as looking:
             return search(self.model, source, real, self.search, requests, looking, self.banned)
 

@@ -52,6 +52,8 @@ def in_groups(
 
     Several callers run a group each, in threads of their own: one searches while another computes.
     """
+    if len(items) == 1:
+        return list(run(list(items)))
     lengths = [length(item) for item in items]
     together = list(groups(lengths, settings))
     given = [[items[number] for number in group] for group in together]

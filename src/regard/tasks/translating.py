@@ -5,7 +5,7 @@ row -> marks out -> parts that fit -> pieces -> search -> text -> parts joined -
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from statistics import fmean
@@ -129,13 +129,15 @@ class Cutting:
     def __init__(self, tokenizer: Tokenizing) -> None:
         self.tokenizer = tokenizer
         self.known: dict[str, Cut] = {}
-        self._last = lru_cache(1)(tokenizer.encode)
+        self.last: dict[str, Cut] = {}
 
     def ahead(self, texts: Sequence[str]) -> None:
         self.known = dict(zip(texts, self.tokenizer.encode_many(texts), strict=True))
 
     def __call__(self, text: str) -> Cut:
-        return self.known.get(text) or self._last(text)
+        if text not in self.known and text not in self.last:
+            self.last = {text: self.tokenizer.encode(text)}
+        return self.known[text] if text in self.known else self.last[text]
 
 
 @dataclass(frozen=True)
@@ -285,6 +287,8 @@ class Translating:
         """The same with alignments where they are wanted, one group after another: who looks at a model sees what any
         thread computes with it."""
         wanted = [each for each in done if each.job.linked]
+        if not wanted:
+            return done
         found = iter(in_groups(wanted, lambda each: len(each.job.pieces), self.generating.beams, self.linked))
         return [next(found) if each.job.linked else each for each in done]
 

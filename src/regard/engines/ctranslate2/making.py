@@ -74,8 +74,13 @@ def _engine(kind: Kind, model: Any, pieces: Pieces, folder: Path, settings: Opti
         return Engine(NAME, beside(model, encoder=beside(encoder, forward=run)))
     writer = Sharing(WRITERS[kind](folder, pieces, positions(model), settings), settings["inter_threads"])
     # One caller more than workers: while they write, the batch before is put into words.
-    searcher = CTranslate2Searcher(writer, model, (pieces.end,), settings["inter_threads"] + 1)
+    searcher = CTranslate2Searcher(writer, model, (pieces.end,), settings["inter_threads"] + 1, _device(model))
     return Engine(NAME, beside(model, searcher=searcher), lambda recipe: refuse_stepwise(NAME, recipe))
+
+
+def _device(model: Any) -> torch.device:
+    device: torch.device = next(model.parameters()).device
+    return device
 
 
 def positions(model: Any) -> int | None:

@@ -2,11 +2,11 @@
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from regard.convert.ctranslate2 import Pieces, library
 
@@ -25,8 +25,7 @@ class Row:
     before: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
-class Output:
+class Output(NamedTuple):
     """Pieces without the end, CTranslate2's own sum of their log-probabilities, and whether they came to an end.
 
     `heard` has the log-probability of each piece and of the end, where they were listened to.
@@ -79,11 +78,11 @@ class Names:
         self.numbers = {piece: number for number, piece in enumerate(pieces)}
 
     def names(self, numbers: Sequence[int]) -> list[str]:
-        return [self.pieces[number] for number in numbers]
+        return [*map(self.pieces.__getitem__, numbers)]
 
     def read(self, names: Sequence[str], score: float, stops: Sequence[int], alpha: float) -> Output:
         """An output with the sum that its score was made from; the length counts the end."""
-        numbers = tuple(self.numbers[name] for name in names)
+        numbers = tuple(map(self.numbers.__getitem__, names))
         complete = bool(numbers) and numbers[-1] in stops
         total = score * max(len(numbers), 1) ** alpha
         return Output(numbers[:-1] if complete else numbers, total, complete)
@@ -197,7 +196,7 @@ def _heard(hear: Hear, numbers: Sequence[int], row: int, piece: int, value: floa
 
 
 def _after(prefix: tuple[int, ...], output: Output) -> Output:
-    return replace(output, pieces=(*prefix, *output.pieces)) if prefix else output
+    return output._replace(pieces=(*prefix, *output.pieces)) if prefix else output
 
 
 def listened(run: Callable[[Hear], None]) -> Iterator[int]:

@@ -22,7 +22,6 @@ arithmetic made larger.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress
 
 import torch
 
@@ -32,19 +31,24 @@ from regard.engines.ctranslate2.refusing import refuse, refuse_stream
 from regard.engines.ctranslate2.running import Output, Row, Writer, listened
 from regard.engines.ctranslate2.ways import Found, Searching
 from regard.models import Decoder
+from regard.tasks.sides import sources
+
+CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True)
 class CTranslate2Searcher:
-    """A writer, the model that is asked where it cannot be, the pieces that end an output, and how many may call."""
+    """A writer, the model that is asked where it cannot be and where that is, the pieces that end an output, and how
+    many may call."""
 
     writer: Writer
     model: Decoder
     stops: tuple[int, ...]
     callers: int = 1
+    device: torch.device = CPU
 
     def ending(self, model: Decoder, stops: Sequence[int]) -> "CTranslate2Searcher":
-        return CTranslate2Searcher(self.writer, model, tuple(stops), self.callers)
+        return CTranslate2Searcher(self.writer, model, tuple(stops), self.callers, self.device)
 
     def search(self, asked: Asked) -> list[list[Hypothesis]]:
         rows = self.rows(asked)
@@ -89,13 +93,11 @@ class CTranslate2Searcher:
 
     def rows(self, asked: Asked) -> list[Row]:
         """The inputs, after all that can be wrong with them was looked for."""
-        real = torch.ones_like(asked.source, dtype=torch.bool) if asked.real is None else asked.real
-        requests = [Request()] * len(real) if asked.requests is None else list(asked.requests)
-        check_sources(real)
-        check_requests(requests, len(real), self.model.vocabulary, asked.settings)
+        requests = [Request()] * len(asked.sources) if asked.requests is None else asked.requests
+        check_sources([*map(len, asked.sources)])
+        check_requests(requests, len(asked.sources), self.model.vocabulary, asked.settings)
         refuse(asked)
-        sources = map(tuple, map(compress, asked.source.tolist(), real.tolist()))
-        return [_row(source, one, asked.settings) for source, one in zip(sources, requests, strict=True)]
+        return [_row(tuple(source), one, asked.settings) for source, one in zip(asked.sources, requests, strict=True)]
 
     def fits(self, row: Row) -> bool:
         """Whether CTranslate2 has positions for it, and nothing came before that it could repeat unseen."""
@@ -105,10 +107,9 @@ class CTranslate2Searcher:
         """What our own search finds for some of the inputs."""
         if not numbers:
             return []
-        rows = torch.tensor(numbers, device=asked.source.device)
-        real = None if asked.real is None else asked.real[rows]
+        source, real = sources([asked.sources[number] for number in numbers], self.device)
         requests = None if asked.requests is None else [asked.requests[number] for number in numbers]
-        return search(Stepwise(self.model), asked.source[rows], real, asked.settings, requests, None, asked.banned)
+        return search(Stepwise(self.model), source, real, asked.settings, requests, None, asked.banned)
 
 
 def _row(source: tuple[int, ...], request: Request, settings: SearchSettings) -> Row:

@@ -1,9 +1,8 @@
 """Several workers that write the rows of one batch."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import TypeVar
 
 from regard.engines.ctranslate2.running import Hear, Options, Output, Row, Writer
@@ -42,8 +41,16 @@ class Sharing:
         return self._shared(rows, part)
 
     def _shared(self, rows: Sequence[Row], part: Callable[[int, Sequence[Row]], list[Told]]) -> list[Told]:
-        with self._calling() as alone:
+        """Rows are cut only where nobody else calls: a worker that has a batch of its own is better left to it, for
+        half of two batches takes longer than the whole of one."""
+        with self._counting:
+            self._calls += 1
+            alone = self._calls == 1
+        try:
             return self._parts(rows, part) if alone and len(rows) >= 2 * LEAST else part(0, rows)
+        finally:
+            with self._counting:
+                self._calls -= 1
 
     def _parts(self, rows: Sequence[Row], part: Callable[[int, Sequence[Row]], list[Told]]) -> list[Told]:
         if self._pool is None:
@@ -52,19 +59,6 @@ class Sharing:
         firsts = range(0, len(rows), size)
         found = self._pool.map(lambda first: part(first, rows[first : first + size]), firsts)
         return [one for some in found for one in some]
-
-    @contextmanager
-    def _calling(self) -> Iterator[bool]:
-        """Whether nobody else calls: a worker that has a batch of its own is better left to it, for half of two batches
-        takes longer than the whole of one."""
-        with self._counting:
-            self._calls += 1
-            alone = self._calls == 1
-        try:
-            yield alone
-        finally:
-            with self._counting:
-                self._calls -= 1
 
 
 def _numbered(hear: Hear, first: int) -> Hear:

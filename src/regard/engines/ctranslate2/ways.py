@@ -1,7 +1,7 @@
 """The ways CTranslate2 searches for rows: greedily, by beams, by chance; what it cannot answer for is left open."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -48,10 +48,15 @@ class Searching:
     def penalty(self) -> Length:
         return self.settings.penalty
 
-    @property
+    @cached_property
     def alpha(self) -> float:
         """The power of the length that CTranslate2 divides by."""
         return float(getattr(self.penalty, "alpha", 0.0))
+
+    @cached_property
+    def barred(self) -> frozenset[int]:
+        """What stands nowhere inside an output."""
+        return self.banned.union(self.stops)
 
     def options(self, rows: Sequence[Row], forbid: bool) -> dict[str, Any]:
         """What CTranslate2 is told, with or without what may not be written."""
@@ -76,11 +81,11 @@ class Searching:
         """The likeliest pieces; where one may not be written, once more with all of that forbidden."""
         outputs = self.likeliest(rows)
         found = [self.summed(row, output) for row, output in zip(rows, outputs, strict=True)]
-        told = len(self.stops) == 1
-        good = {n for n, row in enumerate(rows) if told and not row.prefix and self.allowed(row, outputs[n])}
-        bad = [number for number in range(len(rows)) if number not in good]
-        for number, outputs_of in zip(bad, self.forbidden([rows[number] for number in bad]), strict=True):
-            found[number] = outputs_of
+        several = len(self.stops) > 1
+        bad = [n for n, row in enumerate(rows) if several or row.prefix or not self.allowed(row, outputs[n])]
+        if bad:
+            for number, outputs_of in zip(bad, self.forbidden([rows[number] for number in bad]), strict=True):
+                found[number] = outputs_of
         return found
 
     def likeliest(self, rows: Sequence[Row]) -> list[Output]:
@@ -93,7 +98,7 @@ class Searching:
             return [one[0] for one in self.write(rows, options, None)]
         heard: list[list[float]] = [[] for _ in rows]
         written = self.write(rows, options, lambda row, piece, value: heard[row].append(value))
-        outputs = [replace(one[0], heard=tuple(values)) for one, values in zip(written, heard, strict=True)]
+        outputs = [one[0]._replace(heard=tuple(values)) for one, values in zip(written, heard, strict=True)]
         return [shortened(output, row.limit) for output, row in zip(outputs, rows, strict=True)]
 
     def summed(self, row: Row, output: Output) -> Found:
@@ -163,14 +168,16 @@ class Searching:
 
     def ranked(self, row: Row, outputs: Sequence[Output]) -> list[Output] | None:
         """The best as we rank them; None where one that CTranslate2 left out might be among them."""
-        begun = self.begun(row, outputs)
-        penalty = self.penalty
-        scores = {one: penalty.score(begun + one.total, one.length) for one in outputs}
-        order = sorted(outputs, key=lambda one: (-scores[one], one.pieces))[: self.settings.best]
-        lowest = min(one.total / one.length**self.alpha for one in outputs)
-        reach = bound(penalty, begun, lowest, self.alpha, max(one.length for one in outputs))
+        begun, score, alpha = self.begun(row, outputs), self.penalty.score, self.alpha
+        lengths = [one.length for one in outputs]
+        scored = [(score(begun + one.total, length), one) for one, length in zip(outputs, lengths, strict=True)]
+        best = sorted(scored, key=lambda pair: (-pair[0], pair[1].pieces))[: self.settings.best]
+        # What was left out has a lower sum for its length; what it begins with weighs least in the longest.
+        lowest = min(one.total / length**alpha for one, length in zip(outputs, lengths, strict=True))
+        longest = max(lengths)
+        reach = score(begun + lowest * longest**alpha, longest)
         # Sums of the same pieces differ by rounding.
-        return order if reach <= scores[order[-1]] + self.settings.margin else None
+        return [one for _, one in best] if reach <= best[-1][0] + self.settings.margin else None
 
     def begun(self, row: Row, outputs: Sequence[Output]) -> float:
         """The log-probability of what the output had to begin with, which CTranslate2 does not count."""
@@ -189,8 +196,10 @@ class Searching:
 
     def allowed(self, row: Row, output: Output) -> bool:
         """Whether an output holds nothing that may not be written."""
-        if not self.banned.union(self.stops).isdisjoint(output.pieces[len(row.prefix) :]):
+        if not self.barred.isdisjoint(output.pieces[len(row.prefix) :] if row.prefix else output.pieces):
             return False
+        if not (row.avoid or self.settings.no_repeat):
+            return True
         blocks: list[Block] = [Avoid(row.avoid)] if row.avoid else []
         blocks += [NoRepeat(self.settings.no_repeat)] if self.settings.no_repeat else []
         steps = range(len(row.prefix), len(output.pieces))
@@ -221,12 +230,6 @@ class Searching:
         total = sum(known, 0.0)
         score = self.penalty.score(total, len(known))
         return Hypothesis(output.pieces, score, total, tuple(known), output.complete)
-
-
-def bound(penalty: Length, begun: float, lowest: float, alpha: float, longest: int) -> float:
-    """The most that an output can score for us whose sum is at most `lowest` x length^alpha."""
-    lengths = range(1, longest + 1)
-    return max(penalty.score(begun + lowest * length**alpha, length) for length in lengths)
 
 
 def shortened(output: Output, limit: int) -> Output:
