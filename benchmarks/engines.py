@@ -10,9 +10,10 @@ our tokenizer, `translate_batch` with the same beams and nothing more, and joini
 threads in one worker and once with a worker a thread. Each has a process of its own, as its users run it, since the
 threads of one in the process of another keep it waiting; they take turns, so that only one of them works at a time.
 Each is run once to warm up and then three times in turn, and the best time counts. One at a time is measured with the
-first 150 sentences. Outputs are compared in passing. With a limit every output is cut there, so that a model that has
-learnt nothing yet can be timed: its outputs never end. Contenders whose name holds the words of --without are left out:
-on some machines one worker of several threads takes twenty times as long as a worker a thread.
+first 150 sentences, ten times: short runs hit upon other work of the machine more often. Outputs are compared in
+passing. With a limit every output is cut there, so that a model that has learnt nothing yet can be timed: its outputs
+never end. Contenders whose name holds the words of --without are left out: on some machines one worker of several
+threads takes twenty times as long as a worker a thread.
 
 With --file all of SOURCES is one file: `regard predict --engine auto`, its measurement of the engines included, beside
 CTranslate2 with the best of several batches and workers, chosen on the first sentences and not timed. In eight bits
@@ -36,6 +37,7 @@ from regard.api import Pipeline
 from regard.api.choosing import Trying
 from regard.api.exporting import export
 from regard.convert import ctranslate2 as converted
+from regard.cli.loading import loading
 from regard.engines import exported
 from regard.engines.ctranslate2.making import threads, threads_kept
 from regard.engines.pieces import pieces_of
@@ -44,7 +46,7 @@ Run = Callable[[list[str]], list[str]]
 BATCHES = (32, 1)
 SEARCHES = {"greedy": ("search.method=greedy",), "beam 5": ("search.method=beam", "search.beams=5")}
 UNTOLD = "search.probabilities=false"
-TIMES, ALONE = 3, 150
+TIMES, ALONE, TIMES_ALONE = 3, 150, 10
 # How many sentences CTranslate2 is given at once, of a whole file, to see what it likes best, and on how many.
 ROWS, TRIED = (32, 64, 128), 256
 # Which of the two ways is faster depends on the machine and the model.
@@ -74,7 +76,7 @@ class Asked(NamedTuple):
         return 5 if "search.beams=5" in self.changes else 1
 
 
-def direct(asked: Asked, compute: str, workers: int, limit: int = 0) -> Run:
+def direct(asked: Asked, compute: str, workers: int) -> Run:
     """CTranslate2 as its own users call it, its threads shared by so many workers."""
     pipeline = asked.pipeline()
     sides, pieces = pipeline.task.sides, pieces_of(pipeline.task)
@@ -83,16 +85,18 @@ def direct(asked: Asked, compute: str, workers: int, limit: int = 0) -> Run:
         with threads_kept():
             translator = converted.library().Translator(folder, compute_type=compute, **threads(workers))
     numbers = {piece: number for number, piece in enumerate(pieces.target)}
+    longest = pipeline.recipe.search.limit
 
     def run(sentences: list[str]) -> list[str]:
         options = {"max_input_length": 0, "min_decoding_length": 0, "beam_size": asked.beams, "return_scores": True}
-        options |= {"max_decoding_length": limit} if limit else {}
         # One at a time, who is next is not known before, and is not cut before.
         groups = [[sentence] for sentence in sentences] if asked.batch == 1 else [sentences]
         found = []
         for group in groups:
             cuts = sides.source.encode_many(group)
             sources = [[pieces.source[number] for number in sides.read(cut)] for cut in cuts]
+            # It has one limit for a call, we one for each sentence: outputs without an end are at most the longest.
+            options["max_decoding_length"] = max(longest(len(source)) for source in sources)
             found += translator.translate_batch(sources, max_batch_size=asked.batch, **options)
         return [sides.target.decode([numbers[piece] for piece in one.hypotheses[0]]) for one in found]
 
@@ -156,7 +160,9 @@ def timed(run: Run, sentences: list[str]) -> tuple[float, list[str]]:
 
 def work(line: Connection, asked: Asked) -> None:
     """In a process of its own: sentences in, how long they took and what they gave out, until there are none."""
-    run = WAYS[asked.way](asked, *asked.given)
+    # As every command does it.
+    with loading():
+        run = WAYS[asked.way](asked, *asked.given)
     line.send("ready")
     while (sentences := line.recv()) is not None:
         line.send(timed(run, sentences))
@@ -183,7 +189,7 @@ class Contender:
         self.process.join()
 
 
-def compared(asked: dict[str, Asked], sentences: list[str]) -> dict[str, tuple[float, list[str]]]:
+def compared(asked: dict[str, Asked], sentences: list[str], times: int = TIMES) -> dict[str, tuple[float, list[str]]]:
     """The best time of each and what it gave, all in turn so that a busy machine is busy for all."""
     best: dict[str, tuple[float, list[str]]] = {}
     with ExitStack() as open_ones:
@@ -193,7 +199,7 @@ def compared(asked: dict[str, Asked], sentences: list[str]) -> dict[str, tuple[f
             open_ones.callback(running[name].close)
         for one in running.values():
             one(sentences)
-        for _ in range(TIMES):
+        for _ in range(times):
             for name, one in running.items():
                 found = one(sentences)
                 best[name] = min(best.get(name, found), found, key=lambda each: each[0])
@@ -220,10 +226,10 @@ def main() -> None:
         some = sentences if batch > 1 else sentences[:ALONE]
         for search, changes in SEARCHES.items():
             plain = Asked(given.bundle, (*changes, *cut), batch, "")
-            asked = {
-                name: plain._replace(way="direct", given=(*how, given.limit)) for name, how in directly.items()
-            } | {f"--engine {name}": plain._replace(way="through", given=(name,)) for name in engines}
-            found = compared(asked, some)
+            asked = {name: plain._replace(way="direct", given=how) for name, how in directly.items()} | {
+                f"--engine {name}": plain._replace(way="through", given=(name,)) for name in engines
+            }
+            found = compared(asked, some, TIMES if batch > 1 else TIMES_ALONE)
             base = min(found[name][0] for name, (compute, _) in directly.items() if compute == "float32")
             print(f"\n{f'batch {batch}' if batch > 1 else 'one at a time'}, {search}")
             for name, (took, outputs) in found.items():
