@@ -174,7 +174,7 @@ def test_the_better_one_is_named_whichever_way_a_score_points(
     assert f"{better} is better than {worse} by 100.00" in sentence(found, "old", "new")
 
 
-def test_where_no_engine_can_auto_lets_the_prediction_say_so(run: Path, tmp_path: Path) -> None:
+def test_what_the_engine_of_an_export_cannot_do_is_not_done_by_the_bundle_inside_it(run: Path, tmp_path: Path) -> None:
     pytest.importorskip("ctranslate2")
     assert regard("export", run, "--to", "ctranslate2", "--out", tmp_path / "export").exit_code == 0
     many = 500
@@ -182,6 +182,6 @@ def test_where_no_engine_can_auto_lets_the_prediction_say_so(run: Path, tmp_path
     (tmp_path / "many.de").write_text("das Hund\n" * many)
     words = ("evaluate", tmp_path / "export", tmp_path / "many.en", tmp_path / "many.de", "--engine", "auto")
     result = regard(*words, "--set", "search.method=diverse", "--set", "search.longest_extra=1")
-    assert not isinstance(result.exception, IndexError)
-    assert result.exit_code == 0
-    assert "many" in result.stdout
+    assert result.exit_code == 1
+    assert "The engine ctranslate2 cannot search by search.method = 'diverse'" in result.stderr
+    assert "--engine torch" in result.stderr

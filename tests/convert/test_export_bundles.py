@@ -9,7 +9,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from regard.api import Pipeline
+from regard.api import Pipeline, exporting
 from regard.api.exporting import TARGETS, export, farthest
 from regard.api.importing import from_huggingface
 from regard.cli.app import app
@@ -18,6 +18,7 @@ from regard.convert.ctranslate2.models import unlike
 from regard.demo import DEMOS
 from regard.errors import ConfigError, DataError, RegardError
 from tests.engines.toys import BRIEF, SEQUENCES, SIZE, made, pipeline
+from tests.tasks import test_masked as masked
 
 pytest.importorskip("ctranslate2")
 pytest.importorskip("onnxruntime")
@@ -214,3 +215,86 @@ def test_a_spec_holds_copies(tmp_path: Path) -> None:
 )
 def test_distances_are_taken_of_numbers_in_the_same_place(one: Any, other: Any, distance: float) -> None:
     assert farthest(one, other) == distance
+
+
+LANGUAGE = ("model.width=16", "search.method=greedy", "predict.longest=40")
+
+
+@pytest.mark.parametrize("begin", [True, False])
+def test_transformers_goes_on_with_a_prompt_as_ours_does(begin: bool, tmp_path: Path) -> None:
+    ours = pipeline("language", *LANGUAGE, f"predict.begin={str(begin).lower()}")
+    export(ours, "huggingface", tmp_path / "out")
+    cut = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "out").eval()
+    prompts = [entry["input"]["text"] for entry in ours.golden]
+    for prompt, wanted in zip(prompts, ours.predict(prompts), strict=True):
+        given = cut(prompt, return_tensors="pt")
+        written = theirs.generate(**given)[0, given["input_ids"].shape[1] :]
+        pieces = [piece for piece in cut.convert_ids_to_tokens(written) if piece != cut.eos_token]
+        assert pieces == list(wanted.pieces)
+
+
+def test_a_language_model_comes_back_with_how_it_is_asked(tmp_path: Path) -> None:
+    ours = pipeline("language", *LANGUAGE)
+    export(ours, "huggingface", tmp_path / "out")
+    again = from_huggingface(tmp_path / "out")
+    assert again.recipe.predict.begin
+    assert again.recipe.predict.longest == 40
+    prompts = ["", *(entry["input"]["text"] for entry in ours.golden), ours.golden[0]["input"]["text"] * 5]
+    for one, other in zip(ours.predict(prompts), again.predict(prompts), strict=True):
+        assert farthest(one.plain(), other.plain()) < 1e-3
+
+
+@pytest.mark.parametrize("method", ["greedy", "beam"])
+def test_transformers_writes_no_piece_that_is_no_text(method: str, tmp_path: Path) -> None:
+    ours = pipeline("translation", "model.width=16", "model.tied=none", f"search.method={method}")
+    weight = ours.model.output.readout.weight
+    rows = [entry["input"] for entry in ours.golden]
+    often = ours.task.sides.target.id(ours.predict(rows)[0].pieces[0])
+    with torch.no_grad():
+        # An unknown piece would be likelier than what is written, whichever sign that has.
+        size = weight[often].abs().max()
+        weight[3] = weight[often] + size * weight[often].sign()
+    export(ours, "huggingface", tmp_path / "out")
+    assert json.loads((tmp_path / "out" / "generation_config.json").read_text())["suppress_tokens"] == [0, 1, 3]
+    theirs = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "out").eval()
+    cut = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+    given = [cut(row["source"], return_tensors="pt") for row in rows]
+    assert any(3 in theirs.generate(**one, suppress_tokens=None)[0] for one in given)
+    assert not any(3 in theirs.generate(**one)[0] for one in given)
+
+
+def test_pieces_that_are_not_to_be_written_are_told_of_where_they_are_text(tmp_path: Path) -> None:
+    ours = pipeline("translation", *SMALL["translation"])
+    export(ours, "huggingface", tmp_path / "out")
+    assert "left_of_search" not in from_huggingface(tmp_path / "out").facts
+    path = tmp_path / "out" / "generation_config.json"
+    told = json.loads(path.read_text())
+    path.write_text(json.dumps(told | {"suppress_tokens": [0, 1, 3, 7, 99_999]}))
+    assert from_huggingface(tmp_path / "out").facts["left_of_search"] == ["suppress_tokens = [7]"]
+
+
+def test_transformers_cuts_a_text_at_the_positions_there_are(tmp_path: Path) -> None:
+    changes = ("model.width=16", "model.position={name='learned',length=24}", "predict.longest=20")
+    ours = pipeline("translation", *changes)
+    export(ours, "huggingface", tmp_path / "out")
+    cut = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+    assert cut.model_max_length == 20
+    theirs = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "out").eval()
+    theirs.generate(**cut(ours.golden[0]["input"]["source"] * 20, truncation=True, return_tensors="pt"))
+    assert from_huggingface(tmp_path / "out").recipe.predict.longest == 20
+    export(ours.with_settings("predict.longest=300"), "huggingface", tmp_path / "longer")
+    assert transformers.AutoTokenizer.from_pretrained(tmp_path / "longer").model_max_length == 24
+
+
+def test_short_outputs_that_are_the_same_have_all_the_bleu_there_is(tmp_path: Path) -> None:
+    found = export(pipeline("dialogue", *SMALL["dialogue"]), "ctranslate2", tmp_path / "out", "float16").differences
+    assert found.others == 0
+    assert found.bleu == 100.0
+
+
+def test_an_export_of_a_masked_model_is_compared_by_what_it_fills_in(tmp_path: Path) -> None:
+    task, model = masked.made()
+    ours = Pipeline(masked.recipe(), task, model, {}, {}).with_golden([{"text": line} for line in masked.LINES[:3]])
+    assert all(result.fills for _, result in exporting._outputs(ours))
+    assert export(ours, "onnx", tmp_path / "out").differences.inputs == 3

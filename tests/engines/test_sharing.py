@@ -113,7 +113,7 @@ def test_a_batch_is_shared_only_while_nobody_else_calls() -> None:
 def test_the_ways_to_predict_are_all_there_and_agree() -> None:
     ours = pipeline("translation")
     rows = [entry["input"] for entry in ours.golden] * 5
-    found = choosing.ways(ours, Path("none"), rows)
+    found = choosing.ways(ours, rows)
     names = {way.pipeline.engine.name if way.pipeline.engine else "torch" for way in found}
     assert names == {"torch", "ctranslate2"}
     assert [way.rate for way in found] == sorted((way.rate for way in found), reverse=True)
@@ -188,13 +188,20 @@ def test_trying_leaves_to_torch_what_no_other_engine_can_do() -> None:
 
 def test_what_no_other_engine_can_do_is_left_to_torch() -> None:
     ours = pipeline("translation").with_settings("search.method=diverse", "search.beams=2")
-    (way,) = choosing.ways(ours, Path("none"), [entry["input"] for entry in ours.golden])
+    (way,) = choosing.ways(ours, [entry["input"] for entry in ours.golden])
     assert way.pipeline.engine is None
 
 
 def test_an_export_is_never_left_for_the_bundle_inside_it(tmp_path: Path) -> None:
     ours = pipeline("translation")
     made = export(ours, "ctranslate2", tmp_path / "exported")
-    found = choosing.ways(ours, made.folder, [entry["input"] for entry in ours.golden])
-    assert found
-    assert all(way.pipeline.engine is not None for way in found)
+    rows = [entry["input"] for entry in ours.golden]
+    running = choosing.fastest(ours, made.folder, rows)
+    assert running.engine is not None
+    assert [one.text for one in choosing.Trying(ours, made.folder, lambda found: None).stream(rows)] == [
+        one.text for one in running.predict(rows)
+    ]
+    # What it cannot do it refuses; the bundle inside may be another model, for an export may be quantized.
+    other = ours.with_settings("search.method=diverse", "search.beams=2")
+    with pytest.raises(RequestError, match="ctranslate2 cannot"):
+        list(choosing.Trying(other, made.folder, lambda found: None).stream(rows))

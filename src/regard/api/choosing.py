@@ -36,15 +36,15 @@ class Way:
         return f"{name} {self.rate:,.0f}"
 
 
-def ways(pipeline: Pipeline, folder: Path, sample: Sequence[Input]) -> list[Way]:
+def ways(pipeline: Pipeline, sample: Sequence[Input]) -> list[Way]:
     """The ways there are to predict the sample, the fastest first; none where it cannot be predicted."""
-    return sorted(_measured(pipeline, folder, sample), key=lambda way: -way.rate)
+    return sorted(_measured(pipeline, sample), key=lambda way: -way.rate)
 
 
-def _measured(pipeline: Pipeline, folder: Path, sample: Sequence[Input]) -> Iterator[Way]:
+def _measured(pipeline: Pipeline, sample: Sequence[Input]) -> Iterator[Way]:
     """Each predicts a few inputs first, so that it is warm."""
     timed = sample[WARM:] or sample
-    for make in _makers(pipeline, folder):
+    for make in _makers(pipeline):
         try:
             made = make()
             made.predict(sample[:WARM])
@@ -57,15 +57,19 @@ def _measured(pipeline: Pipeline, folder: Path, sample: Sequence[Input]) -> Iter
         yield Way(made, len(timed) / (time.perf_counter() - began))
 
 
-def _makers(pipeline: Pipeline, folder: Path) -> list[Callable[[], Pipeline]]:
+def _makers(pipeline: Pipeline) -> list[Callable[[], Pipeline]]:
     """What makes a pipeline for each engine, torch first.
 
-    An export may be quantized; whoever names one wants its results and not those of the bundle inside. How many workers
-    share the threads is not tried: beside a torch that has used threads, all other numbers crawl.
+    How many workers share the threads is not tried: beside a torch that has used threads, all other numbers crawl.
     """
+    return [lambda: pipeline, partial(pipeline.with_engine, "ctranslate2")]
+
+
+def by_export(pipeline: Pipeline, folder: Path) -> Pipeline | None:
+    """What runs the export in a folder, if there is one: it may be quantized, and whoever names it wants its results
+    and not those of the bundle inside."""
     export = exported(folder, "ctranslate2")
-    other = partial(pipeline.with_engine, "ctranslate2", export)
-    return [other] if export else [lambda: pipeline, other]
+    return None if export is None else pipeline.with_engine("ctranslate2", export)
 
 
 class Trying:
@@ -76,16 +80,17 @@ class Trying:
         self, pipeline: Pipeline, folder: Path, tell: Callable[[list[Way]], None], patience: float | None = None
     ) -> None:
         """`tell` hears of the ways, the fastest first, once they are known; `patience` is PATIENCE unless given."""
-        self._plain, self._tell, self._found = pipeline, tell, list[Way]()
-        self._makers, self._patience = _makers(pipeline, folder), PATIENCE if patience is None else patience
+        export = by_export(pipeline, folder)
+        self._plain, self._tell, self._found = export or pipeline, tell, list[Way]()
+        self._makers, self._patience = _makers(pipeline), PATIENCE if patience is None else patience
         self._deadline: float | None = None
-        self._turns: list[Future[Pipeline]] | None = None
+        # An export is what was asked for, and there is one way to run it.
+        self._turns: list[Future[Pipeline]] | None = None if export is None else []
 
     def stream(self, inputs: Iterable[Input]) -> Iterator[Result]:
         """Results one by one, in order; called again, it goes on trying where it was."""
         rest = iter(inputs)
-        # An export is what was asked for, whatever the time.
-        if self._turns is None and len(self._makers) > 1:
+        if self._turns is None:
             yield from self._at_first(rest)
         if (some := list(islice(rest, SAMPLE))) and self._turns is None:
             self._turns = self._made()
@@ -141,15 +146,15 @@ class Trying:
 
 def fastest(pipeline: Pipeline, folder: Path, rows: Sequence[Input]) -> Pipeline:
     """The pipeline with the engine that predicts some of these rows fastest; as it is where all take no time."""
-    sample = rows[:SAMPLE]
-    if exported(folder, "ctranslate2") is None:
-        began = time.perf_counter()
-        try:
-            pipeline.predict(sample)
-        except RegardError:
-            # Whoever predicts says what is wrong with an input.
-            return pipeline
-        if (time.perf_counter() - began) * len(rows) <= PATIENCE * len(sample):
-            return pipeline
-    found = ways(pipeline, folder, sample)
+    if (export := by_export(pipeline, folder)) is not None:
+        return export
+    sample, began = rows[:SAMPLE], time.perf_counter()
+    try:
+        pipeline.predict(sample)
+    except RegardError:
+        # Whoever predicts says what is wrong with an input.
+        return pipeline
+    if (time.perf_counter() - began) * len(rows) <= PATIENCE * len(sample):
+        return pipeline
+    found = ways(pipeline, sample)
     return found[0].pipeline if found else pipeline

@@ -24,8 +24,10 @@ from regard.models.embedder import Embedder
 from regard.nn import native
 from regard.tasks import Result
 from regard.tasks.classification import ClassificationTask
+from regard.tasks.ending import Ending
+from regard.tasks.prompting import ContinueSettings, Prompting
 from regard.tasks.tagging import TaggingTask
-from regard.text import Tokenizing
+from regard.text import Frame, Tokenizing
 
 # Positions that are written down where they are computed; texts are rarely longer, and recipes can say so.
 POSITIONS = 1024
@@ -39,9 +41,10 @@ def write_huggingface(pipeline: Pipeline, folder: Path) -> tuple[Choice, nn.Modu
     task: Any = pipeline.task
     recipe: Any = pipeline.recipe
     source, target = (task.sides.source, task.sides.target) if hasattr(task, "sides") else (task.reading.tokenizer,) * 2
-    longest = max(POSITIONS, getattr(recipe.predict, "longest", None) or 0)
-    known = Known(target.padding, target.begin, target.end, longest, _labels(task))
+    asked = getattr(recipe.predict, "longest", None)
+    known = Known(target.padding, target.begin, target.end, max(POSITIONS, asked or 0), _labels(task))
     chosen = exporting.write(pipeline.model, known, folder)
+    longest = min(asked or POSITIONS, _positions(chosen))
     _write_tokenizer(source, folder, longest, pipeline, segments="type_vocab_size" in chosen.config)
     if target is not source:
         (folder / TARGET).mkdir()
@@ -50,6 +53,21 @@ def write_huggingface(pipeline: Pipeline, folder: Path) -> tuple[Choice, nn.Modu
     if isinstance(pipeline.model, Embedder):
         _write_pooling(pipeline.model, folder)
     return chosen, _again(pipeline.model, huggingface.read(folder)), notes
+
+
+def _positions(chosen: Choice) -> int:
+    """How many positions the model has vectors or angles for."""
+    return int(chosen.config.get("max_position_embeddings") or chosen.config["n_positions"])
+
+
+def _frame(pipeline: Pipeline, tokenizer: Tokenizing) -> Frame | None:
+    """What stands around a text that is gone on with; None: what the tokenizer itself puts around one."""
+    predict: Any = getattr(pipeline.recipe, "predict", None)
+    if isinstance(predict, ContinueSettings):
+        return Frame((tokenizer.begin,) if predict.begin else (), (), ())
+    if getattr(pipeline.task, "continues", False):
+        return Frame((tokenizer.begin,), (tokenizer.end,), ())
+    return None
 
 
 def _labels(task: Any) -> tuple[str, ...]:
@@ -63,7 +81,7 @@ def _write_tokenizer(
     tokenizer: Tokenizing, folder: Path, longest: int, pipeline: Pipeline, segments: bool = False
 ) -> None:
     """The tokenizer, after it was seen to cut golden texts as ours does."""
-    tokenizing.write(tokenizer, folder, longest, segments)
+    tokenizing.write(tokenizer, folder, longest, segments, _frame(pipeline, tokenizer))
     made = tokenizing.library(tokenizer)
     for text in (text for entry in pipeline.golden for text in entry["input"].values()):
         ours, theirs = tokenizer.encode(text).ids, made.encode(text, add_special_tokens=False).ids
@@ -84,10 +102,24 @@ def _write_generation(pipeline: Pipeline, chosen: Choice, folder: Path) -> tuple
     start = chosen.config.get("decoder_start_token_id")
     special["eos_token_id"] = _ends(pipeline, special["eos_token_id"])
     named = {**special, **({} if start is None else {"decoder_start_token_id": start})}
-    positions = chosen.config.get("max_position_embeddings") or chosen.config["n_positions"]
-    told = generating.written(search, _most(pipeline), positions)
-    (folder / generating.FILE).write_text(json.dumps({**named, **told.values}, indent=2) + "\n", "utf-8")
+    told = generating.written(search, _most(pipeline), _positions(chosen))
+    values = {**named, **told.values, "suppress_tokens": _unwritten(pipeline)}
+    (folder / generating.FILE).write_text(json.dumps(values, indent=2) + "\n", "utf-8")
     return told.notes
+
+
+def _unwritten(pipeline: Pipeline) -> list[int]:
+    """The pieces no output may hold."""
+    task: Any = pipeline.task
+    model: Any = pipeline.model
+    recipe: Any = pipeline.recipe
+    ends = {model.vocabulary.end}
+    if hasattr(task, "sides"):
+        banned = task.sides.banned
+    else:
+        ends |= Prompting(task.reading.tokenizer, recipe.predict).stops
+        banned = Ending(model, task.reading.tokenizer, frozenset(ends)).banned
+    return sorted({*banned, model.vocabulary.begin} - ends)
 
 
 def _ends(pipeline: Pipeline, first: int) -> int | list[int]:

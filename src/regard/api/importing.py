@@ -1,7 +1,7 @@
 """Models from elsewhere as bundles of ours: which task each kind goes on with, and under which names."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from regard.models import Labels, MaskedPiece, Spans, Tags, Vocabulary
 from regard.nn.parameters import fill, named
 from regard.tasks import TASKS, labelling, tagging
 from regard.tasks.tag_schemes import Recognized, recognized
-from regard.text import ForeignTokenizer, read_template, read_tokenizer
+from regard.text import ForeignTokenizer, read_longest, read_template, read_tokenizer
 from regard.text import recognized as recognized_chat
 
 # What each architecture is here, and the tasks it can go on with, the usual one first.
@@ -73,7 +73,8 @@ def from_huggingface(folder: Path, task: str = "") -> Pipeline:
         meant = generating.meant(folder, settings["predict"].get("longest"))
         settings["search"] = _search(meant.search, chosen)
         settings["predict"] |= _ending(meant, found.vocabulary, read_tokenizer(folder)) if chosen in DECODER else {}
-        unsearched = [*meant.left, *_unforced(meant.forced, read_tokenizer(folder))]
+        tokenizer = read_tokenizer(folder)
+        unsearched = [*meant.left, *_unforced(meant.forced, tokenizer), *_allowed(meant.suppressed, tokenizer)]
         facts |= {"left_of_search": unsearched} if unsearched else {}
     tokenizers = {"tokenizer.json": read_tokenizer(folder)}
     if isinstance(found.vocabulary, Vocabulary):
@@ -180,8 +181,9 @@ def _predict(found: Imported, task: str, folder: Path) -> dict[str, Any]:
         return {}
     position = found.settings.position
     told = config(folder).get("max_position_embeddings")
-    longest = position.options.get("length") if position.name == "learned" else told
-    room = {"longest": int(longest)} if isinstance(longest, int) and longest > 0 else {}
+    limits = (position.options.get("length") if position.name == "learned" else told, read_longest(folder))
+    known = [limit for limit in limits if isinstance(limit, int) and limit > 0]
+    room = {"longest": min(known)} if known else {}
     if task in DECODER:
         return {**_chat(read_template(folder), read_tokenizer(folder)), **room}
     return room
@@ -198,6 +200,13 @@ def _unforced(piece: int | None, tokenizer: ForeignTokenizer) -> list[str]:
     if piece is None or piece in tokenizer.opening:
         return []
     return [f"forced_bos_token_id = {piece} (give inputs prefix_pieces = [{piece}])"]
+
+
+def _allowed(suppressed: Sequence[int], tokenizer: ForeignTokenizer) -> list[str]:
+    """Pieces of text that are never to be written there; all that is no text is never written here either."""
+    text = [piece for piece in suppressed if 0 <= piece < tokenizer.size and piece not in tokenizer.special]
+    further = [piece for piece in text if tokenizer.piece(piece)]
+    return [f"suppress_tokens = {further}"] if further else []
 
 
 def _search(meant: Mapping[str, Any], task: str) -> dict[str, Any]:

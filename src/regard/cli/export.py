@@ -61,7 +61,7 @@ def export(
 
     join(extensions)
     with waiting(f"Exporting {folder}"):
-        found = exported(Pipeline.load(folder, ["device=cpu"]), target, out, quantize or "")
+        found = exported(Pipeline.load(folder, ["device=cpu"]), target.value, out, quantize.value if quantize else "")
     if as_json:
         printed(found.plain())
         return

@@ -4,7 +4,7 @@ from regard.text.alignment import Link, aer, links, pairs, pharaoh, read_pharaoh
 from regard.text.chat import CHATS, Chat, ChatSettings, encode_chat, recognized
 from regard.text.encoded import Encoded
 from regard.text.foreign import ForeignTokenizer, Specials, restored
-from regard.text.foreign_files import read_template, read_tokenizer
+from regard.text.foreign_files import Frame, read_longest, read_template, read_tokenizer
 from regard.text.glossary import Entry, Glossary, Receipt, receipt
 from regard.text.kinds import BEGIN, END, PADDING, SPECIALS, TOKENIZERS, UNKNOWN
 from regard.text.languages import tag, tagged, tags
@@ -34,6 +34,7 @@ __all__ = [
     "Entry",
     "Extracted",
     "ForeignTokenizer",
+    "Frame",
     "Glossary",
     "Link",
     "Mark",
@@ -52,6 +53,7 @@ __all__ = [
     "pairs",
     "parts",
     "pharaoh",
+    "read_longest",
     "read_pharaoh",
     "read_template",
     "read_tokenizer",

@@ -15,6 +15,8 @@ TOKENIZER, CONFIG = "tokenizer.json", "config.json"
 # The first that has an answer is believed; config.json gives ids where these give pieces.
 PIECES = ("tokenizer_config.json", "special_tokens_map.json")
 TEMPLATE = "chat_template.jinja"
+# Transformers writes 10^30 where there is no limit.
+LONGEST = 10**9
 
 
 class Frame(NamedTuple):
@@ -48,6 +50,12 @@ def read_template(folder: Path) -> str | None:
         named = {entry.get("name"): entry.get("template") for entry in template if isinstance(entry, dict)}
         template = named.get("default")
     return template if isinstance(template, str) else None
+
+
+def read_longest(folder: Path) -> int | None:
+    """The most pieces of a text by a folder's tokenizer; None where it sets no limit, or one beyond any text."""
+    told = _table(folder / PIECES[0]).get("model_max_length")
+    return told if isinstance(told, int) and not isinstance(told, bool) and 0 < told <= LONGEST else None
 
 
 def _specials(tokenizer: Tokenizer, folder: Path) -> Specials:

@@ -58,11 +58,10 @@ def two_sided(settings: TransformerSettings) -> Iterator[Fault]:
         yield "another score or cross_attention", "all its attentions are alike and scaled"
     if settings.attention.groups not in (None, settings.attention.heads):
         yield f"attention.groups = {settings.attention.groups}", "each of its heads has its own keys"
-    if settings.cross != "last" or settings.copying:
-        yield (
-            f"cross = {settings.cross} or copying",
-            "its decoder reads the last encoder layer and writes its own pieces",
-        )
+    if settings.cross != "last":
+        yield f"cross = {settings.cross}", "its decoder reads the last encoder layer"
+    if settings.copying:
+        yield "copying", "it writes from its vocabulary only"
     if settings.norm.name != "layer" or epsilon(settings) != 1e-5 or settings.embedding.epsilon != 1e-5:
         yield f"norm = {settings.norm}", "its norms are layer norms with epsilon 1e-5"
     if settings.attention.position.name != "none":

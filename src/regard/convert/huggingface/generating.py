@@ -33,6 +33,8 @@ class Meant(NamedTuple):
     # Every piece that ends a text, and the one that an output has to begin with.
     ends: tuple[int, ...] = ()
     forced: int | None = None
+    # Pieces that are never to be written.
+    suppressed: tuple[int, ...] = ()
 
 
 class Written(NamedTuple):
@@ -49,7 +51,12 @@ def meant(folder: Path, positions: int | None) -> Meant:
     left = [f"{name} = {told[name]}" for name, neutral in NEUTRAL.items() if told.get(name) not in neutral]
     search = {**_method(told), **_beams(told), **_limit(told, positions)}
     return Meant(
-        search, tuple(left), _pieces(told, positions), tuple(dict.fromkeys(ends)), told.get("forced_bos_token_id")
+        search,
+        tuple(left),
+        _pieces(told, positions),
+        tuple(dict.fromkeys(ends)),
+        told.get("forced_bos_token_id"),
+        _numbers(told.get("suppress_tokens")),
     )
 
 
@@ -143,10 +150,14 @@ def _limit(told: Mapping[str, Any], positions: int | None) -> dict[str, Any]:
     return {"longest_factor": 0.0, "longest_extra": longest - 1}
 
 
-def _ends(told: Mapping[str, Any]) -> list[int]:
-    written = told.get("eos_token_id")
+def _ends(told: Mapping[str, Any]) -> tuple[int, ...]:
+    return _numbers(told.get("eos_token_id"))
+
+
+def _numbers(written: Any) -> tuple[int, ...]:
+    """One piece or a list of them."""
     listed = written if isinstance(written, list) else [written]
-    return [piece for piece in listed if isinstance(piece, int) and not isinstance(piece, bool)]
+    return tuple(piece for piece in listed if isinstance(piece, int) and not isinstance(piece, bool))
 
 
 def _pieces(told: Mapping[str, Any], positions: int | None) -> int | None:

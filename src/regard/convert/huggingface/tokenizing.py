@@ -8,7 +8,7 @@ import tokenizers
 from tokenizers import AddedToken, Regex, decoders, normalizers, processors
 
 from regard.errors import ConfigError
-from regard.text import ForeignTokenizer, Tokenizer, Tokenizing
+from regard.text import ForeignTokenizer, Frame, Tokenizer, Tokenizing
 from regard.text.kinds import TOKENIZERS
 from regard.text.patterns import CJK, CJK_MARKS
 
@@ -31,24 +31,27 @@ DECODERS: dict[str, Any] = {
 }
 
 
-def write(tokenizer: Tokenizing, folder: Path, longest: int, segments: bool = False) -> None:
+def write(
+    tokenizer: Tokenizing, folder: Path, longest: int, segments: bool = False, frame: Frame | None = None
+) -> None:
     """Both files in a folder that is there; a model with `segments` is told which of two texts a piece is in."""
-    made = library(tokenizer)
+    made = library(tokenizer, frame)
     made.save(str(folder / "tokenizer.json"))
     config = _config(tokenizer, longest)
     config["model_input_names"] += ["token_type_ids"] if segments else []
     (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n", "utf-8")
 
 
-def library(tokenizer: Tokenizing) -> tokenizers.Tokenizer:
-    """The tokenizer as the library `tokenizers` has it, framing texts as our encoders want them."""
+def library(tokenizer: Tokenizing, frame: Frame | None = None) -> tokenizers.Tokenizer:
+    """The tokenizer as the library `tokenizers` has it, framing texts as our encoders want them unless told."""
     if isinstance(tokenizer, Tokenizer):
         made = _own(tokenizer)
     elif isinstance(tokenizer, ForeignTokenizer):
         made = tokenizers.Tokenizer.from_str(json.dumps(json.loads(tokenizer.to_json())["tokenizer"]))
     else:
         raise ConfigError(f"{type(tokenizer).__name__} is no tokenizer that Hugging Face's files can hold.")
-    made.post_processor = _framing(tokenizer)
+    own = Frame(tokenizer.opening, tokenizer.closing, tokenizer.between)
+    made.post_processor = _framing(tokenizer, own if frame is None else frame)
     return made
 
 
@@ -72,12 +75,9 @@ def _special(tokenizer: Tokenizing) -> list[str]:
     return [tokenizer.piece(number) for number in sorted(tokenizer.special)]
 
 
-def _framing(tokenizer: Tokenizing) -> processors.TemplateProcessing:
-    opening, closing, between = (
-        [tokenizer.piece(number) for number in numbers]
-        for numbers in (tokenizer.opening, tokenizer.closing, tokenizer.between)
-    )
-    named = sorted({*tokenizer.opening, *tokenizer.closing, *tokenizer.between})
+def _framing(tokenizer: Tokenizing, frame: Frame) -> processors.TemplateProcessing:
+    opening, closing, between = ([tokenizer.piece(number) for number in numbers] for numbers in frame)
+    named = sorted({*frame.opening, *frame.closing, *frame.between})
     return processors.TemplateProcessing(
         single=[*opening, "$A", *closing],
         pair=[*opening, "$A", *between, "$B:1", *(f"{piece}:1" for piece in closing)],

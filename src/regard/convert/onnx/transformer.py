@@ -37,8 +37,10 @@ def _faults(settings: StackSettings) -> Iterator[tuple[str, str]]:
     heads = [("attention", settings.attention)]
     if isinstance(settings, TransformerSettings):
         heads += [("cross_attention", settings.cross_attention)] if settings.cross_attention is not None else []
-        if settings.cross != "last" or settings.copying:
-            yield f"cross = {settings.cross} or copying", "its decoder reads the last encoder layer and points nowhere"
+        if settings.cross != "last":
+            yield f"cross = {settings.cross}", "its decoder reads the last encoder layer"
+        if settings.copying:
+            yield "copying", "it writes from its vocabulary only"
     for name, attention in heads:
         for what, known in PLAIN.items():
             part = getattr(attention, what)
