@@ -1,5 +1,6 @@
 """Models whose kernels take several steps at once write what they write step by step."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.attention import POSITIONS, record
-from regard.decode import Request, SearchSettings, search
+from regard.decode import Request, SearchSettings, Stepwise, search
 from regard.models import Vocabulary, build
 from regard.nn import native
+from regard.tasks.ending import Ending
+from regard.text import Tokenizer, TokenizerSettings
 
 pytestmark = pytest.mark.skipif(not native.ready(), reason="there is no compiler for the kernels")
 PIECES = 40
@@ -137,3 +140,33 @@ def test_a_step_of_ones_own_is_not_walked_past() -> None:
     model.step = lambda *given_: (counted.append(1), own(*given_))[1]
     assert search(model, source, real, way) == wanted
     assert len(counted) >= 12
+
+
+# The four special pieces, and a word for every other number.
+WORDS = Tokenizer.learn(
+    TokenizerSettings(kind="words", size=PIECES), [" ".join(f"word{number}" for number in range(4, PIECES))], 1
+)
+
+
+WRAPPED: dict[str, Callable[[Any], Any]] = {
+    "stepwise": Stepwise,
+    "one end": lambda model: Ending(model, WORDS, frozenset((2,))),
+    "another end": lambda model: Ending(model, WORDS, frozenset((7,))),
+}
+
+
+@pytest.mark.parametrize("name", ["sinusoidal", "language"])
+@pytest.mark.parametrize("way", WAYS[:2], ids=str)
+@pytest.mark.parametrize("wrapped", WRAPPED)
+def test_who_stands_before_a_model_takes_several_steps_of_it(name: str, way: SearchSettings, wrapped: str) -> None:
+    model = made(name, 4, -3.0)
+    source, real = sources(4)
+    real = None if name == "language" else real
+    alone, several = Counting(model), Walking(model)
+    wanted, found = (search(WRAPPED[wrapped](each), source, real, way) for each in (alone, several))
+    assert found == wanted
+    assert several.steps < alone.steps
+
+
+def test_several_ends_are_summed_up_step_by_step() -> None:
+    assert Ending(Walking(made("language", 4, -3.0)), WORDS, frozenset((2, 7))).walk is None
