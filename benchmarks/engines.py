@@ -36,8 +36,8 @@ from sacrebleu import corpus_bleu
 from regard.api import Pipeline
 from regard.api.choosing import Trying
 from regard.api.exporting import export
-from regard.convert import ctranslate2 as converted
 from regard.cli.loading import loading
+from regard.convert import ctranslate2 as converted
 from regard.engines import exported
 from regard.engines.ctranslate2.making import threads, threads_kept
 from regard.engines.pieces import pieces_of
@@ -130,7 +130,7 @@ def through(asked: Asked, engine: str) -> Run:
 def automatic(asked: Asked) -> Run:
     """As the command does it, whatever it measures included."""
     pipeline = asked.pipeline()
-    return lambda lines: [result.text for result in Trying(pipeline, Path(), lambda found: None).stream(lines)]
+    return lambda lines: [result.text for result in Trying(pipeline, lambda found: None).stream(lines)]
 
 
 def rounded(asked: Asked) -> Run:

@@ -371,6 +371,19 @@ def test_a_bad_line_costs_no_other_where_engines_are_measured(run: Path, tmp_pat
     assert not bytes_out(result).split(b"\n")[20]
 
 
+@pytest.mark.parametrize("words", [(), ("--stream",), ("--json",)])
+def test_auto_runs_an_export_by_its_own_engine(run: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+    pytest.importorskip("ctranslate2")
+    few = tmp_path / "few"
+    few.write_text("the dog runs\n", "utf-8")
+    assert regard("export", run, "--to", "ctranslate2", "--out", tmp_path / "export").exit_code == 0
+    beams = ("--set", "search.method=diverse", "--set", "search.beams=2", "--set", "search.groups=2")
+    result = regard("predict", tmp_path / "export", few, "--engine", "auto", *beams, *words)
+    assert result.exit_code == 1
+    assert "The engine ctranslate2 cannot" in result.stderr
+    assert regard("predict", run, few, "--engine", "auto", *beams, *words).exit_code == 0
+
+
 def test_who_types_is_answered_by_an_engine_that_cannot_show_beams_as_they_grow(pipeline: Pipeline) -> None:
     pytest.importorskip("ctranslate2")
     ours = pipeline.with_settings("search.beams=3")

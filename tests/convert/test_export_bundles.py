@@ -235,11 +235,12 @@ def test_transformers_goes_on_with_a_prompt_as_ours_does(begin: bool, tmp_path: 
 
 
 def test_a_language_model_comes_back_with_how_it_is_asked(tmp_path: Path) -> None:
-    ours = pipeline("language", *LANGUAGE)
+    ours = pipeline("language", *LANGUAGE, "predict.pieces=50")
     export(ours, "huggingface", tmp_path / "out")
     again = from_huggingface(tmp_path / "out")
     assert again.recipe.predict.begin
     assert again.recipe.predict.longest == 40
+    assert again.recipe.predict.pieces == 50
     prompts = ["", *(entry["input"]["text"] for entry in ours.golden), ours.golden[0]["input"]["text"] * 5]
     for one, other in zip(ours.predict(prompts), again.predict(prompts), strict=True):
         assert farthest(one.plain(), other.plain()) < 1e-3
@@ -283,6 +284,12 @@ def test_transformers_cuts_a_text_at_the_positions_there_are(tmp_path: Path) -> 
     theirs = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "out").eval()
     theirs.generate(**cut(ours.golden[0]["input"]["source"] * 20, truncation=True, return_tensors="pt"))
     assert from_huggingface(tmp_path / "out").recipe.predict.longest == 20
+    # What is read at once bounds what is read, not what is written.
+    target = transformers.AutoTokenizer.from_pretrained(tmp_path / "out" / "target")
+    assert target.model_max_length == 24
+    # A limit of others is no more than a hint.
+    (tmp_path / "out" / "export.json").unlink()
+    assert from_huggingface(tmp_path / "out").recipe.predict.longest == 24
     export(ours.with_settings("predict.longest=300"), "huggingface", tmp_path / "longer")
     assert transformers.AutoTokenizer.from_pretrained(tmp_path / "longer").model_max_length == 24
 

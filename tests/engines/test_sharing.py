@@ -1,7 +1,6 @@
 """Workers that share a batch find what one finds; what is chosen by measuring gives what torch gives."""
 
 import threading
-from pathlib import Path
 
 import pytest
 import torch
@@ -9,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.api import choosing
-from regard.api.exporting import export
 from regard.decode import SearchSettings, search
 from regard.engines.ctranslate2 import run
 from regard.engines.ctranslate2.running import Output, Row
@@ -125,7 +123,7 @@ def test_trying_predicts_every_input_once_and_goes_on_by_the_fastest() -> None:
     ours = pipeline("translation")
     rows = [entry["input"] for entry in ours.golden] * 200
     told: list[list[choosing.Way]] = []
-    trying = choosing.Trying(ours, Path("none"), told.append, patience=0.0)
+    trying = choosing.Trying(ours, told.append, patience=0.0)
     wanted = [result.text for result in ours.predict(rows)]
     # While another engine is being made, what there is predicts.
     while not told:
@@ -144,22 +142,22 @@ def test_what_is_soon_over_is_predicted_as_it_is_and_nothing_else_is_made() -> N
     rows = [entry["input"] for entry in ours.golden] * 100
     told: list[list[choosing.Way]] = []
     before = set(threading.enumerate())
-    found = [result.text for result in choosing.Trying(ours, Path("none"), told.append, patience=600.0).stream(rows)]
+    found = [result.text for result in choosing.Trying(ours, told.append, patience=600.0).stream(rows)]
     assert found == [result.text for result in ours.predict(rows)]
     assert not told
     assert not [one for one in set(threading.enumerate()) - before if one.name.startswith("regard-engine")]
-    assert choosing.fastest(ours, Path("none"), rows) is ours
+    assert choosing.fastest(ours, rows) is ours
 
 
 def test_a_faster_engine_is_looked_for_where_all_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
     ours = pipeline("translation")
     rows = [entry["input"] for entry in ours.golden] * 20
     monkeypatch.setattr(choosing, "PATIENCE", 0.0)
-    found = choosing.fastest(ours, Path("none"), rows)
+    found = choosing.fastest(ours, rows)
     assert found is not ours or found.engine is None
     assert [result.text for result in found.predict(rows)] == [result.text for result in ours.predict(rows)]
     unreadable = [{**rows[0], "prefix_pieces": "[99999]"}]
-    assert choosing.fastest(ours, Path("none"), unreadable) is ours
+    assert choosing.fastest(ours, unreadable) is ours
 
 
 def test_trying_is_not_misled_by_an_input_that_no_engine_can_answer() -> None:
@@ -167,7 +165,7 @@ def test_trying_is_not_misled_by_an_input_that_no_engine_can_answer() -> None:
     good = ours.golden[0]["input"]
     bad = {**good, "prefix_pieces": "[99999]"}
     told: list[list[choosing.Way]] = []
-    trying = choosing.Trying(ours, Path("none"), told.append, patience=0.0)
+    trying = choosing.Trying(ours, told.append, patience=0.0)
     with pytest.raises(RequestError):
         list(trying.stream([good] * 40 + [bad] + [good] * 600))
     while not told:
@@ -179,7 +177,7 @@ def test_trying_leaves_to_torch_what_no_other_engine_can_do() -> None:
     ours = pipeline("translation").with_settings("search.method=diverse", "search.beams=2")
     rows = [entry["input"] for entry in ours.golden] * 200
     told: list[list[choosing.Way]] = []
-    trying, wanted = choosing.Trying(ours, Path("none"), told.append, patience=0.0), ours.predict(rows)
+    trying, wanted = choosing.Trying(ours, told.append, patience=0.0), ours.predict(rows)
     while not told:
         assert [result.text for result in trying.stream(rows)] == [result.text for result in wanted]
     ((way,),) = told
@@ -190,18 +188,3 @@ def test_what_no_other_engine_can_do_is_left_to_torch() -> None:
     ours = pipeline("translation").with_settings("search.method=diverse", "search.beams=2")
     (way,) = choosing.ways(ours, [entry["input"] for entry in ours.golden])
     assert way.pipeline.engine is None
-
-
-def test_an_export_is_never_left_for_the_bundle_inside_it(tmp_path: Path) -> None:
-    ours = pipeline("translation")
-    made = export(ours, "ctranslate2", tmp_path / "exported")
-    rows = [entry["input"] for entry in ours.golden]
-    running = choosing.fastest(ours, made.folder, rows)
-    assert running.engine is not None
-    assert [one.text for one in choosing.Trying(ours, made.folder, lambda found: None).stream(rows)] == [
-        one.text for one in running.predict(rows)
-    ]
-    # What it cannot do it refuses; the bundle inside may be another model, for an export may be quantized.
-    other = ours.with_settings("search.method=diverse", "search.beams=2")
-    with pytest.raises(RequestError, match="ctranslate2 cannot"):
-        list(choosing.Trying(other, made.folder, lambda found: None).stream(rows))

@@ -10,10 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
-from pathlib import Path
 
 from regard.api.pipeline import Input, Pipeline
-from regard.engines import exported
 from regard.errors import RegardError
 from regard.tasks import Result
 from regard.tasks.grouping import WINDOW
@@ -65,27 +63,16 @@ def _makers(pipeline: Pipeline) -> list[Callable[[], Pipeline]]:
     return [lambda: pipeline, partial(pipeline.with_engine, "ctranslate2")]
 
 
-def by_export(pipeline: Pipeline, folder: Path) -> Pipeline | None:
-    """What runs the export in a folder, if there is one: it may be quantized, and whoever names it wants its results
-    and not those of the bundle inside."""
-    export = exported(folder, "ctranslate2")
-    return None if export is None else pipeline.with_engine("ctranslate2", export)
-
-
 class Trying:
     """Inputs predicted as they are at first; where they go on for long, by each engine in turn, a sample of them, and
     from there on by the fastest."""
 
-    def __init__(
-        self, pipeline: Pipeline, folder: Path, tell: Callable[[list[Way]], None], patience: float | None = None
-    ) -> None:
+    def __init__(self, pipeline: Pipeline, tell: Callable[[list[Way]], None], patience: float | None = None) -> None:
         """`tell` hears of the ways, the fastest first, once they are known; `patience` is PATIENCE unless given."""
-        export = by_export(pipeline, folder)
-        self._plain, self._tell, self._found = export or pipeline, tell, list[Way]()
+        self._plain, self._tell, self._found = pipeline, tell, list[Way]()
         self._makers, self._patience = _makers(pipeline), PATIENCE if patience is None else patience
         self._deadline: float | None = None
-        # An export is what was asked for, and there is one way to run it.
-        self._turns: list[Future[Pipeline]] | None = None if export is None else []
+        self._turns: list[Future[Pipeline]] | None = None
 
     def stream(self, inputs: Iterable[Input]) -> Iterator[Result]:
         """Results one by one, in order; called again, it goes on trying where it was."""
@@ -144,10 +131,8 @@ class Trying:
         return results
 
 
-def fastest(pipeline: Pipeline, folder: Path, rows: Sequence[Input]) -> Pipeline:
+def fastest(pipeline: Pipeline, rows: Sequence[Input]) -> Pipeline:
     """The pipeline with the engine that predicts some of these rows fastest; as it is where all take no time."""
-    if (export := by_export(pipeline, folder)) is not None:
-        return export
     sample, began = rows[:SAMPLE], time.perf_counter()
     try:
         pipeline.predict(sample)

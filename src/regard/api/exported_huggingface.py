@@ -44,11 +44,12 @@ def write_huggingface(pipeline: Pipeline, folder: Path) -> tuple[Choice, nn.Modu
     asked = getattr(recipe.predict, "longest", None)
     known = Known(target.padding, target.begin, target.end, max(POSITIONS, asked or 0), _labels(task))
     chosen = exporting.write(pipeline.model, known, folder)
-    longest = min(asked or POSITIONS, _positions(chosen))
+    positions = _positions(chosen)
+    longest = min(asked or positions, positions)
     _write_tokenizer(source, folder, longest, pipeline, segments="type_vocab_size" in chosen.config)
     if target is not source:
         (folder / TARGET).mkdir()
-        _write_tokenizer(target, folder / TARGET, longest, pipeline)
+        _write_tokenizer(target, folder / TARGET, positions, pipeline)
     notes = _write_generation(pipeline, chosen, folder)
     if isinstance(pipeline.model, Embedder):
         _write_pooling(pipeline.model, folder)
@@ -103,7 +104,8 @@ def _write_generation(pipeline: Pipeline, chosen: Choice, folder: Path) -> tuple
     special["eos_token_id"] = _ends(pipeline, special["eos_token_id"])
     named = {**special, **({} if start is None else {"decoder_start_token_id": start})}
     told = generating.written(search, _most(pipeline), _positions(chosen))
-    values = {**named, **told.values, "suppress_tokens": _unwritten(pipeline)}
+    never = _unwritten(pipeline)
+    values = {**named, **told.values, **({"suppress_tokens": never} if never else {})}
     (folder / generating.FILE).write_text(json.dumps(values, indent=2) + "\n", "utf-8")
     return told.notes
 

@@ -12,6 +12,7 @@ from regard.api.pipeline import Pipeline
 from regard.convert import gguf, huggingface
 from regard.convert.huggingface import Imported, generating
 from regard.convert.huggingface.folder import config, table
+from regard.engines import RECORD
 from regard.errors import ConfigError, DataError, RegardError, unknown
 from regard.files import shown
 from regard.models import Labels, MaskedPiece, Spans, Tags, Vocabulary
@@ -70,11 +71,12 @@ def from_huggingface(folder: Path, task: str = "") -> Pipeline:
     if chosen in DECODER:
         facts |= _unheard(read_template(folder), settings["predict"])
     if chosen not in READING:
-        meant = generating.meant(folder, settings["predict"].get("longest"))
+        meant = generating.meant(folder, _positions(found, folder))
         settings["search"] = _search(meant.search, chosen)
         settings["predict"] |= _ending(meant, found.vocabulary, read_tokenizer(folder)) if chosen in DECODER else {}
-        tokenizer = read_tokenizer(folder)
-        unsearched = [*meant.left, *_unforced(meant.forced, tokenizer), *_allowed(meant.suppressed, tokenizer)]
+        written = read_tokenizer(folder / "target" if (folder / "target" / "tokenizer.json").exists() else folder)
+        unforced = _unforced(meant.forced, read_tokenizer(folder))
+        unsearched = [*meant.left, *unforced, *_allowed(meant.suppressed, written)]
         facts |= {"left_of_search": unsearched} if unsearched else {}
     tokenizers = {"tokenizer.json": read_tokenizer(folder)}
     if isinstance(found.vocabulary, Vocabulary):
@@ -179,14 +181,21 @@ def _predict(found: Imported, task: str, folder: Path) -> dict[str, Any]:
     """How far the model can read, and how it is talked to; windows of a passage are those a reader is taught by."""
     if task == "answering":
         return {}
-    position = found.settings.position
-    told = config(folder).get("max_position_embeddings")
-    limits = (position.options.get("length") if position.name == "learned" else told, read_longest(folder))
-    known = [limit for limit in limits if isinstance(limit, int) and limit > 0]
+    # Of others' models a tokenizer's limit says little; of an export of ours it is what was read at once.
+    limits = (_positions(found, folder), read_longest(folder) if (folder / RECORD).exists() else None)
+    known = [limit for limit in limits if limit is not None]
     room = {"longest": min(known)} if known else {}
     if task in DECODER:
         return {**_chat(read_template(folder), read_tokenizer(folder)), **room}
     return room
+
+
+def _positions(found: Imported, folder: Path) -> int | None:
+    """How many positions the model has; None where nothing says so."""
+    position = found.settings.position
+    told = config(folder).get("max_position_embeddings")
+    limit = position.options.get("length") if position.name == "learned" else told
+    return limit if isinstance(limit, int) and limit > 0 else None
 
 
 def _ending(meant: generating.Meant, vocabulary: Any, tokenizer: ForeignTokenizer) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.loading import loading
-from regard.cli.options import BundleFolder, Changes, EngineName, Engines, Extensions, Json, Others, join
+from regard.cli.options import BundleFolder, Changes, EngineName, Engines, Extensions, Json, Others, join, own
 from regard.cli.printing import counted, duration, one_line, printed, say, scored, told
 from regard.cli.waiting import waiting
 from regard.files import write_atomically
@@ -57,6 +57,7 @@ def evaluate(
         from regard.cli.held_out import corpora
 
         join(extensions)
+        engine = own(engine, folder)
         pipeline = Pipeline.load(folder, changes, engine=Engines.torch if engine is Engines.auto else engine)
     if others:
         pipeline = pipeline.ensemble([Pipeline.load(other, changes) for other in others])
@@ -65,7 +66,7 @@ def evaluate(
         began = time.monotonic()
         with waiting(f"Evaluating on {name}"):
             if engine is Engines.auto and not others:
-                running = fastest(pipeline, folder, [pipeline.asked(row.fields) for row in corpus])
+                running = fastest(pipeline, [pipeline.asked(row.fields) for row in corpus])
             else:
                 running = pipeline
             found = running.evaluate(corpus)

@@ -75,6 +75,19 @@ class Engines(StrEnum):
     auto = "auto"
 
 
+def own(engine: Engines, folder: Path) -> Engines:
+    """The engine that is asked for; auto of an export is the one it was made for.
+
+    It may be quantized, and whoever names it wants its results, not those of the bundle inside.
+    """
+    if engine is not Engines.auto:
+        return engine
+    from regard.engines import made_for
+
+    made = made_for(folder)
+    return Engines(made) if made is not None and made in Engines.__members__ else engine
+
+
 EngineName: TypeAlias = Annotated[
     Engines,
     typer.Option(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from regard.cli.loading import loading
-from regard.cli.options import BundleFolder, Changes, EngineName, Engines, Extensions, Json, Others, join
+from regard.cli.options import BundleFolder, Changes, EngineName, Engines, Extensions, Json, Others, join, own
 from regard.cli.printing import say
 from regard.cli.waiting import counting
 from regard.errors import ConfigError
@@ -100,6 +100,7 @@ def predict(
         from regard.api import Pipeline
 
         join(extensions)
+        engine = own(engine, folder)
         pipeline = Pipeline.load(folder, changes, verify, Engines.torch if engine is Engines.auto else engine)
     if others:
         pipeline = pipeline.ensemble([Pipeline.load(other, changes, verify) for other in others])
@@ -116,7 +117,7 @@ def predict(
         pipeline = pipeline.with_settings("search.probabilities=false")
     try:
         chosen = form or (Form.json if file.name.endswith((".jsonl", ".jsonl.gz")) else Form.text)
-        measure = folder if engine is Engines.auto and not others else None
+        measure = engine is Engines.auto and not others
         asking = Asking(str(file), out, chosen is Form.json, as_json, embeddings, stream, measure)
         bad = _answered(pipeline, asking)
     except BrokenPipeError:
@@ -136,8 +137,8 @@ class Asking:
     json_out: bool
     embeddings: bool
     stream: bool
-    # The folder of the model, where the fastest engine for it is to be found.
-    measure: Path | None = None
+    # Whether the fastest engine is to be found.
+    measure: bool = False
 
     @property
     def typing(self) -> bool:
@@ -154,8 +155,8 @@ def _answered(pipeline: "Pipeline", asking: Asking) -> int:
         say("Type a line and press Enter; Ctrl-D ends.", "dim")
     lines = given(asking.file, asking.json_in)
     run: Run = pipeline.stream
-    if asking.measure is not None and not (asking.typing or asking.stream or asking.embeddings):
-        run = Trying(pipeline, asking.measure, _compared).stream
+    if asking.measure and not (asking.typing or asking.stream or asking.embeddings):
+        run = Trying(pipeline, _compared).stream
     with ExitStack() as inside:
         put = inside.enter_context(_output(asking.out))
         advance = inside.enter_context(counting(asking.file, asking.out is not None))
