@@ -15,7 +15,7 @@ from torch import Tensor
 from regard.decode import Hypothesis, Progressing, Request, SearchSettings, search, stream
 from regard.tasks.ending import Ending
 from regard.tasks.generating import begun, mean_score
-from regard.tasks.grouping import GroupSettings, blocks, in_groups
+from regard.tasks.grouping import blocks, in_groups
 from regard.tasks.measuring import carries
 from regard.tasks.prompting import ContinueSettings, Prompting
 from regard.tasks.reading import rectangle
@@ -168,8 +168,7 @@ class Continuing:
     def searched_in_groups(self, works: list[Work]) -> list[list[Hypothesis]]:
         """The outputs of each, those of similar length together."""
         width = self.asked(works).width
-        group = GroupSettings(rows=self.settings.rows, tokens=max(self.settings.tokens // width, 1))
-        return in_groups(works, lambda work: len(self.seen(work)), group, self.searched)
+        return in_groups(works, lambda work: len(self.seen(work)) * width, self.settings, self.searched)
 
     def asked(self, works: Sequence[Work]) -> SearchSettings:
         """How outputs that are equally far are searched: several begin in the first window, and each goes on as one."""

@@ -55,12 +55,11 @@ class Generating:
 
     def in_groups(self, asked: Sequence[Asked], run: Callable[[list[Asked]], Sequence[Outcome]]) -> list[Outcome]:
         """What `run` makes of all, those of similar length together, in their order."""
-        return in_groups(asked, lambda one: len(one.pieces), self.beams, run, self.callers)
+        return in_groups(asked, self.size, self.groups, run, self.callers)
 
-    @property
-    def beams(self) -> GroupSettings:
-        """How many are taken together: every beam counts its pieces."""
-        return self.groups.model_copy(update={"tokens": max(self.groups.tokens // self.search.width, 1)})
+    def size(self, asked: Asking) -> int:
+        """What it counts in a batch: every beam its pieces."""
+        return len(asked.pieces) * self.search.width
 
     @property
     def callers(self) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from operator import eq
 from typing import Any, Literal
 
 from regard.decode import Hypothesis
@@ -41,18 +42,16 @@ def looped(pieces: Sequence[int]) -> bool:
     >>> looped([5, 6, 7, 7, 7, 7]), looped([5, 6, 5, 6, 5, 6]), looped([1, 2, 3] * 3)
     (True, False, True)
     """
-    if len(pieces) - len(set(pieces)) < 3:
-        return False
-    return any(_run(pieces, period) >= (3 if period >= 3 else 4) for period in range(1, len(pieces) // 3 + 1))
+    # Whatever stands three times leaves twice its length of pieces that were there before.
+    again = len(pieces) - len(set(pieces))
+    return again >= 3 and any(_repeats(pieces, period, 3 if period >= 3 else 4) for period in range(1, again // 2 + 1))
 
 
-def _run(pieces: Sequence[int], period: int) -> int:
-    """How many times in a row a stretch of `period` pieces stands at most."""
-    longest = same = 0
-    for place in range(period, len(pieces)):
-        same = same + 1 if pieces[place] == pieces[place - period] else 0
-        longest = max(longest, same)
-    return longest // period + 1
+def _repeats(pieces: Sequence[int], period: int, times: int) -> bool:
+    """Whether a stretch of `period` pieces stands so many times in a row."""
+    same, wanted = [*map(eq, pieces, pieces[period:])], period * (times - 1)
+    # Nearly always there are too few, wherever they stand.
+    return sum(same) >= wanted and any(all(same[at : at + wanted]) for at in range(len(same) - wanted + 1))
 
 
 def plain(result: Any) -> dict[str, Any]:

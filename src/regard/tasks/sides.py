@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple, cast
 
@@ -105,7 +106,7 @@ class Sides:
         encode = _Encode(self, first) if cutting is None else _Vary(self, first, cutting)
         return Encoding(encode, self.fields, max(self.source.size, self.target.size), f"pairs {identity}")
 
-    @property
+    @cached_property
     def banned(self) -> tuple[int, ...]:
         """The pieces no output may hold: all that stand for something other than text, but for what frames it."""
         return tuple(sorted(self.target.special - {self.target.end, *self.target.opening}))

@@ -19,7 +19,7 @@ from regard.models import Start, State
 from regard.models.build import build, read
 from regard.nn import Loss
 from regard.tasks import explained, sides, vectors
-from regard.tasks.grouping import GroupSettings, blocks, in_groups
+from regard.tasks.grouping import blocks, in_groups
 from regard.tasks.marking import Marking, MarkingRecipe
 from regard.tasks.reading import LongSettings, Reading
 from regard.tasks.sides import Batch, Sides, sources
@@ -178,13 +178,15 @@ class Writing:
     search: SearchSettings
 
     def __call__(self, rows: Iterable[Mapping[str, str]]) -> Iterator[Tagged]:
-        settings = self.taking.settings
-        beams = GroupSettings(rows=settings.rows, tokens=max(settings.tokens // self.search.width, 1))
         for block in blocks(rows):
             works = self.taking.works(block)
             parts = [part for work in works for part in work.parts]
-            coming = iter(in_groups(parts, lambda part: sum(part.sizes), beams, self.written))
+            coming = iter(in_groups(parts, self.size, self.taking.settings, self.written))
             yield from (self.whole(work, [next(coming) for _ in work.windows]) for work in works)
+
+    def size(self, part: Sentence) -> int:
+        """What it counts in a batch: every beam its pieces."""
+        return sum(part.sizes) * self.search.width
 
     def sources(self, rows: Iterable[Mapping[str, str]]) -> Iterator[list[list[int]]]:
         """The windows of each row as the model reads them, where nothing is to be written."""

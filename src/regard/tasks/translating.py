@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import PositiveInt, field_validator, model_validator
 
@@ -90,8 +90,7 @@ class Translation:
         return plain(self) | ({} if kept is None else {"glossary": kept})
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """One part of one row, as it is searched."""
 
     text: str
@@ -102,8 +101,7 @@ class Job:
     linked: bool = False
 
 
-@dataclass(frozen=True)
-class Work:
+class Work(NamedTuple):
     """A row on its way: what was taken out of it, and the parts it was cut into."""
 
     source: str
@@ -112,8 +110,7 @@ class Work:
     entries: tuple[Entry, ...]
 
 
-@dataclass(frozen=True)
-class Done:
+class Done(NamedTuple):
     """A part that was searched."""
 
     job: Job
@@ -289,19 +286,19 @@ class Translating:
         wanted = [each for each in done if each.job.linked]
         if not wanted:
             return done
-        found = iter(in_groups(wanted, lambda each: len(each.job.pieces), self.generating.beams, self.linked))
+        found = iter(in_groups(wanted, lambda each: self.generating.size(each.job), self.settings, self.linked))
         return [next(found) if each.job.linked else each for each in done]
 
     def linked(self, done: list[Done]) -> list[Done]:
         outputs = [(each.job.text, each.text, each.hypotheses[0]) for each in done]
         found = alignments(self.model, self.sides, self.opening, outputs)
-        return [replace(each, alignment=links) for each, links in zip(done, found, strict=True)]
+        return [each._replace(alignment=links) for each, links in zip(done, found, strict=True)]
 
     def interpreted(self, jobs: list[Job], settings: SimultaneousSettings) -> list[Done]:
         self.model.eval()
         each = [interpret(self.model, self.sides, self.opening, job.text, settings, self.search) for job in jobs]
         done = self.read_off(jobs, [[found] for found, _ in each])
-        return [replace(one, latency=late) for one, (_, late) in zip(done, each, strict=True)]
+        return [one._replace(latency=late) for one, (_, late) in zip(done, each, strict=True)]
 
     def whole(self, work: Work, done: list[Done]) -> Translation:
         """The parts of a row put together."""
@@ -343,7 +340,7 @@ class Translating:
     def marked(self, work: Work, done: Done, told: Sequence[Written]) -> tuple[Written, ...]:
         """The n best with marks, each where its own words are."""
         pairs = zip(done.hypotheses[1:], told[1:], strict=True)
-        found = [done, *self.aligned([replace(done, hypotheses=[one], text=other.text) for one, other in pairs])]
+        found = [done, *self.aligned([done._replace(hypotheses=[one], text=other.text) for one, other in pairs])]
         links = [one.alignment.moved(one.job.start, 0).links for one in found]
         texts = [placeholders.restore(one.text, work.taken.marks, each) for one, each in zip(told, links, strict=True)]
         return tuple(replace(one, text=text) for one, text in zip(told, texts, strict=True))

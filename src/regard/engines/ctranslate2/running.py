@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -13,8 +12,7 @@ from regard.convert.ctranslate2 import Pieces, library
 Options = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One input: what is read, what its output begins with, which sequences it avoids and how long it may become."""
 
     source: tuple[int, ...]

@@ -21,7 +21,7 @@ arithmetic made larger.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -46,6 +46,8 @@ class CTranslate2Searcher:
     stops: tuple[int, ...]
     callers: int = 1
     device: torch.device = CPU
+    # What was asked last and how it is searched, which most calls have in common with the one before.
+    last: list[tuple[Asked, Searching]] = field(default_factory=list, compare=False, repr=False)
 
     def ending(self, model: Decoder, stops: Sequence[int]) -> "CTranslate2Searcher":
         return CTranslate2Searcher(self.writer, model, tuple(stops), self.callers, self.device)
@@ -84,8 +86,13 @@ class CTranslate2Searcher:
         yield Progressing(output.pieces, (output,))
 
     def searching(self, asked: Asked) -> Searching:
+        for last, searching in self.last:
+            if last.settings is asked.settings and last.banned == asked.banned:
+                return searching
         banned = frozenset(unwritten(asked.banned, self.model.vocabulary)) - set(self.stops)
-        return Searching(self.writer, self.stops, asked.settings, banned)
+        made = Searching(self.writer, self.stops, asked.settings, banned)
+        self.last[:] = [(Asked((), asked.settings, None, asked.banned), made)]
+        return made
 
     def whole(self, asked: Asked) -> Progressing:
         (outputs,) = self.search(asked)
