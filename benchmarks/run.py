@@ -8,8 +8,10 @@ are installed in `.peers`, each in an environment of its own, and measured besid
 """
 
 import argparse
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -38,7 +40,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
     "cost": (MODEL, "--recipe", "recipes/multi30k-en-de.toml", "--root", "{data}"),
     "training": ("--data", "{data}/multi30k"),
     "engines": (MODEL, TEST, "--file", RIGHT),
-    "engines base": (BASE, TEST, "32", "--limit", "20"),
+    "engines base": (BASE, TEST, "128", "--limit", "20"),
     "company": (MODEL, TEST),
     "serving": (MODEL, TEST, "300"),
     "explaining": (MODEL, TEST),
@@ -52,10 +54,14 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
         "{data}/conll2003/test.txt",
     ),
 }
+WHOLE = {"cost", "training", "engines", "generation", "understanding"}
 PEERS: dict[str, tuple[str, ...]] = {
     "peers/environments": (),
-    "peers/training": ("--data", "{data}/multi30k"),
+    "peers/training tiny": ("--data", "{data}/multi30k", "--size", "tiny", "--updates", "20"),
+    "peers/training base": ("--data", "{data}/multi30k", "--size", "base", "--updates", "8", "--rounds", "1"),
+    "peers/training recurrent": ("--data", "{data}/multi30k", "--size", "recurrent", "--updates", "20"),
     "peers/decoding": (MODEL, TEST, "200", "--references", RIGHT),
+    "peers/decoding base": (BASE, TEST, "64", "--limit", "20", "--rounds", "1"),
     "generation peers": ("{data}/smollm2", "--gguf", "{data}/smollm2.gguf", "--peers", ".peers/generation/bin/python"),
 }
 
@@ -75,8 +81,11 @@ def run(name: str, words: tuple[str, ...], places: dict[str, str]) -> bool:
         print(f"Not run: there is no {', no '.join(lacking)}.", flush=True)
         return True
     # A script may be run in several ways, each named by a word after its own name.
-    command = [sys.executable, str(FOLDER / f"{name.split()[0]}.py"), *(word.format(**places) for word in words)]
-    return subprocess.run(command, check=False).returncode == 0
+    script = name.split()[0]
+    command = [sys.executable, str(FOLDER / f"{script}.py"), *(word.format(**places) for word in words)]
+    # What users run has all processors, one part of it a single thread, unless it is said how many.
+    threads = str(os.cpu_count() or 1) if script in WHOLE or name in PEERS else "1"
+    return subprocess.run(command, check=False, env={"OMP_NUM_THREADS": threads} | os.environ).returncode == 0
 
 
 def versions() -> Iterator[str]:
@@ -98,7 +107,7 @@ def main() -> None:
     for name in asked.names:
         if name not in known:
             parser.error(f"no benchmark {name!r}; there are {', '.join(known)}")
-    print(f"{processor()}; {', '.join(versions())}", flush=True)
+    print(f"{time.strftime('%Y-%m-%d')}; {processor()}; {', '.join(versions())}", flush=True)
     names = asked.names or [*BENCHMARKS, *(PEERS if asked.peers else ())]
     places = {"data": asked.data, "runs": asked.runs}
     failed = [name for name in names if not run(name, known[name], places)]

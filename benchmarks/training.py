@@ -3,9 +3,9 @@
 python benchmarks/training.py --data FOLDER [--size tiny|base] [--updates 30] [--rounds 2] [--only NAME]...
 
 Every entry runs in a process of its own, by turns; figures of one run compare, figures of different runs do not.
-`returning` is `regard` with `train.keep_memory = false`; `plain` is a hand-written loop on torch's own modules; `tamed`
-is that with glibc told to keep freed memory; `marian` is Transformers' class with that loop, `x_transformers` that
-library's, if it is installed (pip install x-transformers).
+`returning` is `regard` with `train.keep_memory = false`, `compiled` with `train.compile = true`; `plain` is a
+hand-written loop on torch's own modules; `tamed` is that with glibc told to keep freed memory; `marian` is
+Transformers' class with that loop, `x_transformers` that library's, if it is installed (pip install x-transformers).
 Utilisation: 6 x parameters touched x tokens (embeddings not, the output projection counted) over torch's GEMM rate.
 """
 
@@ -80,11 +80,23 @@ def regard(size: str, data: Path, folder: Path) -> Iterator[int]:
 
 def returning(size: str, data: Path, folder: Path) -> Iterator[int]:
     """The data, the loop and the model of `regard train`; freed memory goes back to the system."""
+    return steps(data, size, folder / "timed")
+
+
+def steps(data: Path, size: str, folder: Path, *changes: str) -> Iterator[int]:
     from regard.api import Training, read
 
-    training = Training(read(recipe(data, size)), folder / "timed", resume=True)
+    training = Training(read(recipe(data, size), changes), folder, resume=True)
     for step in training.steps():
         yield step.count
+
+
+def compiled(size: str, data: Path, folder: Path) -> Iterator[int]:
+    """The same through torch's compiler, which is at work in the first updates."""
+    from regard.train.allocation import keep_freed
+
+    keep_freed()
+    return steps(data, size, folder / "compiled", "train.compile=true")
 
 
 def looped(model: nn.Module, run: Callable[[Pair], Tensor], folder: Path) -> Iterator[int]:
@@ -186,6 +198,7 @@ def x_transformers(size: str, data: Path, folder: Path) -> Iterator[int]:
 RUNNERS: dict[str, Callable[[str, Path, Path], Iterator[int]]] = {
     "regard": regard,
     "returning": returning,
+    "compiled": compiled,
     "plain": plain,
     "tamed": plain,
     "marian": marian,

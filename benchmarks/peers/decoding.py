@@ -1,13 +1,14 @@
 """Decoding beside peers with the same parameters: sentences a second, and how many outputs are ours.
 
-python benchmarks/peers/decoding.py BUNDLE SOURCES [SENTENCES] [--references FILE] [--rounds 2] [--only NAME]
+python benchmarks/peers/decoding.py BUNDLE SOURCES [SENTENCES] [--references FILE] [--limit N] [--rounds 2] [--only X]
 
 BUNDLE is a translator (a pre-norm Transformer), SOURCES a file of sentences; with references, BLEU of all is told, for
 engines break off a beam and choose among hypotheses by rules of their own. Transformers and CTranslate2 run our
 exports; OpenNMT-py, Eole and Joey NMT run checkpoints of their own form that hold our parameters. All are given the
 same sentences, shortest first, 32 at a time or one at a time, greedily or with 5 beams and the average of
 log-probabilities as the score (Joey NMT has another rule for lengths). Peers are given pieces and give pieces; ours
-reads and writes text. Loading is not timed, and each is warmed up with one batch. All by turns, each in a process of
+reads and writes text. With a limit every output is cut there, so that a model that has learnt nothing can be timed:
+its outputs never end. Loading is not timed, and each is warmed up with one batch. All by turns, each in a process of
 its own; the better round counts.
 """
 
@@ -63,7 +64,7 @@ class Found(NamedTuple):
 # --- what all are given -----------------------------------------------------------------------------------------------
 
 
-def prepare(bundle: str, sentences: Sequence[str], folder: Path) -> tuple[Pipeline, list[int]]:
+def prepare(bundle: str, sentences: Sequence[str], folder: Path, limit: int) -> tuple[Pipeline, list[int]]:
     """Parameters, facts and sources in `folder`; our pipeline, and which sentences are the sources, in their order."""
     pipeline = Pipeline.load(bundle, ["device=cpu"])
     model, sides = pipeline.model, pipeline.task.sides
@@ -85,6 +86,8 @@ def prepare(bundle: str, sentences: Sequence[str], folder: Path) -> tuple[Pipeli
         "source_pieces": sides.source.pieces,
         "target_pieces": sides.target.pieces,
         "kinds": KINDS,
+        "factor": 0 if limit else 2,
+        "extra": limit or 20,
         "sources": [cuts[at] for at in order],
         "sentences": [sentences[at] for at in order],
     }
@@ -117,7 +120,8 @@ def ours(bundle: str, folder: Path) -> None:
     pipeline, sentences, found = Pipeline.load(bundle, ["device=cpu"]), facts["sentences"], {}
     for name, (batch, beams) in KINDS.items():
         changes = ("search.method=greedy",) if beams == 1 else ("search.method=beam", f"search.beams={beams}")
-        settled = pipeline.with_settings(*changes, f"predict.rows={batch}")
+        limits = f"search.longest_factor={facts['factor']}", f"search.longest_extra={facts['extra']}"
+        settled = pipeline.with_settings(*changes, *limits, f"predict.rows={batch}")
         calls = [sentences] if batch > 1 else [[sentence] for sentence in sentences]
         settled.predict(sentences[:batch])
         began = time.perf_counter()
@@ -158,6 +162,7 @@ def main() -> None:
     parser.add_argument("sentences", nargs="?", type=int)
     parser.add_argument("--references", type=Path)
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--limit", type=int, default=0, help="pieces after which every output is cut")
     parser.add_argument("--only", action="append", choices=ENGINES, help="may be repeated")
     parser.add_argument("--environments", type=Path, default=environments.FOLDER, help="where the peers are installed")
     parser.add_argument("--ours", action="store_true", help=argparse.SUPPRESS)
@@ -177,16 +182,16 @@ def main() -> None:
         names.remove(name)
     sentences = arguments.sources.read_text("utf-8").splitlines()[: arguments.sentences]
     with tempfile.TemporaryDirectory() as folder:
-        found, order = compare(names, arguments.bundle, sentences, Path(folder), installed, arguments.rounds)
+        pipeline, order = prepare(arguments.bundle, sentences, Path(folder), arguments.limit)
+        found = compare(names, arguments.bundle, Path(folder), pipeline, installed, arguments.rounds)
     references = arguments.references.read_text("utf-8").splitlines() if arguments.references else []
     table(found, [references[at] for at in order] if references else [])
 
 
 def compare(
-    names: list[str], bundle: str, sentences: list[str], folder: Path, installed: Path, rounds: int
-) -> tuple[dict[str, dict[str, Found]], list[int]]:
-    """What each engine found at each kind of decoding, and the order in which sentences were given."""
-    pipeline, order = prepare(bundle, sentences, folder)
+    names: list[str], bundle: str, folder: Path, pipeline: Pipeline, installed: Path, rounds: int
+) -> dict[str, dict[str, Found]]:
+    """What each engine found at each kind of decoding."""
     for form, engine in (("huggingface", "transformers"), ("ctranslate2", "ctranslate2")):
         if any(name.startswith(engine) for name in names):
             export(bundle, form, folder)
@@ -200,7 +205,7 @@ def compare(
                 continue
             found[name] = {kind: min(one, found.get(name, latest)[kind]) for kind, one in latest.items()}
             print(f"round {number + 1}: {name}", flush=True)
-    return found, order
+    return found
 
 
 def table(found: dict[str, dict[str, Found]], references: list[str]) -> None:

@@ -170,14 +170,23 @@ def compare(names: list[str], timing: Timing, rounds: int) -> None:
 
 
 def table(timing: Timing, found: dict[str, list[Found]]) -> None:
-    print(f"\n{ours.alone.processor()}, {THREADS} threads, {timing.size}, {timing.updates} updates after {WARM}\n")
-    print("| training | target tokens/s | regard is | peak memory | others |\n|---|---|---|---|---|")
+    limit = ours.alone.gemm()
+    print(f"\n{ours.alone.processor()}, {THREADS} threads, products {limit / 1e9:.0f} GFLOP/s", end=", ")
+    print(f"{timing.size}, {timing.updates} updates after {WARM}\n")
+    print("| training | target tokens/s | of the limit | regard is | peak memory | others |\n|---|---|---|---|---|---|")
     best = max((one.rate for one in found.get("regard", [])), default=None)
     for name, ones in found.items():
         rates = " / ".join(f"{one.rate:,.0f}" for one in ones)
         ratio = f"x{best / max(one.rate for one in ones):.2f}" if best else ""
         memory, others = max(one.memory for one in ones), max(one.others for one in ones)
-        print(f"| {name} | {rates} | {ratio} | {memory:,.0f} MB | {others:.0%} |")
+        print(f"| {name} | {rates} | {share(timing.size, ones, limit)} | {ratio} | {memory:,.0f} MB | {others:.0%} |")
+
+
+def share(size: str, ones: list[Found], limit: float) -> str:
+    """What part of the machine's rate of products the best round reached; of a Transformer alone it is known."""
+    if size not in ours.alone.SIZES:
+        return ""
+    return f"{6 * ours.alone.touched(size) * max(one.rate for one in ones) / limit:.0%}"
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import sys
 
 from ctranslate2 import Translator
-from given import Pieces, Run, answer, given
+from given import Pieces, Run, answer, given, longest
 
 
 def main(compute: str, workers: str, threads: str) -> None:
@@ -20,7 +20,10 @@ def main(compute: str, workers: str, threads: str) -> None:
         def run(sources: Pieces) -> Pieces:
             given = [[names[piece] for piece in source] for source in sources]
             calls = [given] if batch > 1 else [[one] for one in given]
-            found = [one for call in calls for one in translator.translate_batch(call, **options)]
+            found = []
+            for call in calls:
+                most = longest(known, max(map(len, call)))
+                found += translator.translate_batch(call, max_decoding_length=most, **options)
             return [[numbers[piece] for piece in one.hypotheses[0]] for one in found]
 
         return run

@@ -99,7 +99,7 @@ def main() -> None:
     path = model(known)
 
     def prepared(batch: int, beams: int) -> Run:
-        most = longest(max(len(source) for source in known.sources))
+        most = longest(known, max(len(source) for source in known.sources))
         told = {"model_path": [str(path)], "src": str(path.parent / "text"), "output": str(path.parent / "output")}
         told |= {"batch_size": batch, "batch_type": "sents", "beam_size": beams, "max_length": most}
         told |= {"length_penalty": "avg", "alpha": 1.0, "compute_dtype": "fp32"}

@@ -84,7 +84,7 @@ def main() -> None:
             module.eps = known.facts["epsilon"]
 
     def prepared(batch: int, beams: int) -> Run:
-        most = longest(max(len(source) for source in known.sources))
+        most = longest(known, max(len(source) for source in known.sources))
         test = args.test._replace(batch_size=batch, beam_size=beams, max_output_length=most)
 
         def run(sources: Pieces) -> Pieces:

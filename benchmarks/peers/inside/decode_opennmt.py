@@ -123,7 +123,7 @@ def main() -> None:
     path = checkpoint(known)
 
     def prepared(batch: int, beams: int) -> Run:
-        most = longest(max(len(source) for source in known.sources))
+        most = longest(known, max(len(source) for source in known.sources))
         engine = InferenceEnginePY(options(path, batch, beams, most))
 
         def run(sources: Pieces) -> Pieces:

@@ -13,7 +13,7 @@ def main() -> None:
     def batched(sources: Pieces, beams: int) -> Pieces:
         width = max(len(source) for source in sources)
         ids = torch.tensor([source + [0] * (width - len(source)) for source in sources])
-        options = {"num_beams": beams, "do_sample": False, "max_new_tokens": longest(width)}
+        options = {"num_beams": beams, "do_sample": False, "max_new_tokens": longest(known, width)}
         options |= {"length_penalty": 1.0, "early_stopping": False} if beams > 1 else {}
         found = model.generate(input_ids=ids, attention_mask=(ids != 0).long(), **options)
         return [row[1:] for row in found.tolist()]

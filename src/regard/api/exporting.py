@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import regard
+from regard.api.costing import Cost, costs
 from regard.api.exported_huggingface import agreeing, write_huggingface
 from regard.api.pipeline import Pipeline
 from regard.convert import ctranslate2, onnx
@@ -55,6 +56,8 @@ class Exported:
     kind: str
     differences: Differences
     notes: tuple[str, ...] = ()
+    # What being quantized costs on validation, where its files are there.
+    costs: tuple[Cost, ...] = ()
 
     def plain(self) -> dict[str, Any]:
         told = {"same": self.differences.inputs - self.differences.others, "inputs": self.differences.inputs}
@@ -64,6 +67,7 @@ class Exported:
             "folder": str(self.folder),
             "kind": self.kind,
             **known,
+            "costs": [cost.plain() for cost in self.costs],
             "notes": list(self.notes),
         }
 
@@ -90,7 +94,8 @@ def export(pipeline: Pipeline, target: str, out: Path, quantize: str = "") -> Ex
         part.mkdir(parents=True)
         written = TARGETS[target](pipeline, part, quantize)
         found = verified(pipeline, written, bool(quantize))
-        _record(part, target, quantize, found)
+        cost = tuple(costs(pipeline, written.engine)) if quantize else ()
+        _record(part, target, quantize, [found, *cost])
         if out.exists():
             out.rmdir()
         os.replace(part, out)
@@ -98,7 +103,7 @@ def export(pipeline: Pipeline, target: str, out: Path, quantize: str = "") -> Ex
         raise DataError(f"Cannot export to {shown(out)}: {error.strerror or error}.") from None
     finally:
         shutil.rmtree(part, ignore_errors=True)
-    return Exported(target, out, written.kind, found, written.notes)
+    return Exported(target, out, written.kind, found, written.notes, cost)
 
 
 def to_ctranslate2(pipeline: Pipeline, folder: Path, quantize: str) -> Written:
@@ -222,14 +227,14 @@ def _with_bundle(pipeline: Pipeline, folder: Path) -> None:
         (folder / name).write_text(text, "utf-8")
 
 
-def _record(folder: Path, target: str, quantize: str, found: Differences) -> None:
+def _record(folder: Path, target: str, quantize: str, found: Sequence[Differences | Cost]) -> None:
     """What was made, by what, and the checksum of every file."""
     files = {str(path.relative_to(folder)): checksum(path) for path in _files(folder)}
     told = {
         "target": target,
         "quantize": quantize,
         "regard": regard.__version__,
-        "verified": str(found),
+        "verified": "; ".join(map(str, found)),
         "files": files,
     }
     (folder / RECORD).write_text(json.dumps(told, indent=1) + "\n", "utf-8")

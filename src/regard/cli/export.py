@@ -66,6 +66,8 @@ def export(
         printed(found.plain())
         return
     say(f"{shown(found.folder)} holds the {found.kind} for {found.target}: {found.differences}.")
+    for cost in found.costs:
+        say(f"{cost}.")
     for note in found.notes:
         say(note, "dim")
     following = f"regard import huggingface {out} --out ..." if target == "huggingface" else None
