@@ -16,6 +16,9 @@ pytest.importorskip("onnxruntime")
 pytest.importorskip("onnx")
 
 
+NEAR = {"score": "additive", "scope": {"name": "window", "before": 1}}
+
+
 def attending(attention: dict[str, Any] | None, **changes: Any) -> dict[str, Any]:
     """A recurrent encoder-decoder with this attention."""
     return {"encoder": {"width": 16}, "decoder": {"width": 16}, "attention": attention, **changes}
@@ -63,6 +66,12 @@ GENERATING: dict[str, tuple[str, dict[str, Any]]] = {
         "recurrent",
         attending(None, own_past={"score": "general", "scope": {"name": "window", "before": 1}, "position": "alibi"}),
     ),
+    "convolutional": ("convolutional", {"width": 16, "layers": 2}),
+    "convolutional by sinusoids": (
+        "convolutional",
+        {"width": 16, "layers": 1, "decoder_layers": 3, "kernel": 5, "position": "sinusoidal", "attention": NEAR},
+    ),
+    "convolutional of single places": ("convolutional", {"width": 16, "layers": 1, "kernel": 1, "position": "none"}),
     "all that looks back": ("recurrent", attending({"score": "location_aware"}, own_past={}, attend="after")),
 }
 
@@ -113,6 +122,9 @@ LOOKS_BACK = (
         ("classification", ("model.width=16",)),
         ("classification", (*BERT, "model.embedding.segments=2")),
         ("tagging", ("model.width=16",)),
+        ("translation", ('model={name="convolutional",width=16,layers=2}', "search.beams=3")),
+        ("tagging", ("model.name=convolutional", "model.width=16", "model.layers=1")),
+        ("classification", ("model.name=convolutional", "model.width=16", "model.layers=1")),
         ("answering", ("model.width=16", "head.width=16")),
     ],
 )
@@ -144,7 +156,6 @@ def test_a_text_past_the_positions_there_are_is_told_as_by_torch() -> None:
         ("transformer", {**SMALL, "attention": {"heads": 4, "scope": {"name": "window", "before": 3}}}, "scope = "),
         ("transformer", {**SMALL, "attention": {"heads": 4, "normalizer": "sparsemax"}}, "sparsemax"),
         ("transformer", {**SMALL, "cross": "layerwise"}, "cross = layerwise"),
-        ("convolutional", {"width": 16, "layers": 1}, "ConvolutionalSequence"),
     ],
 )
 def test_what_there_is_no_graph_for_is_said(name: str, settings: dict[str, Any], said: str, tmp_path: Path) -> None:

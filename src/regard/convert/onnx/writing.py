@@ -14,11 +14,12 @@ from torch import Tensor, nn
 from torch.onnx.symbolic_helper import parse_args
 
 from regard.attention.mechanism import Mechanism
-from regard.convert.onnx import recurrent, transformer
+from regard.convert.onnx import convolutional, recurrent, transformer
 from regard.convert.onnx.library import runtime
 from regard.convert.onnx.recurrent import sample
 from regard.errors import ConfigError
 from regard.models import (
+    ConvolutionalSequence,
     Decoder,
     RecurrentLanguage,
     RecurrentSequence,
@@ -27,7 +28,7 @@ from regard.models import (
     TransformerEncoder,
     TransformerLanguage,
 )
-from regard.models.encoders import Encoder
+from regard.models.encoders import ConvolutionalEncoder, Encoder
 from regard.models.reading import DocumentReader
 
 Kind = Literal["encoder", "sequence", "language"]
@@ -48,6 +49,12 @@ GRAPHS: dict[type[nn.Module], Graphs] = {
         recurrent.RecurrentStart,
         recurrent.RecurrentStep,
         lambda model: 3 if model.attention is None else 5,
+    ),
+    ConvolutionalSequence: (
+        "sequence",
+        convolutional.ConvolutionalStart,
+        convolutional.ConvolutionalStep,
+        lambda model: 2 + len(model.blocks),
     ),
     TransformerLanguage: ("language", transformer.LanguageStart, transformer.LanguageStep, lambda model: 0),
     RecurrentLanguage: ("language", recurrent.RecurrentLanguageStart, recurrent.RecurrentLanguageStep, lambda model: 0),
@@ -98,6 +105,8 @@ def _reading(model: Any, folder: Path) -> dict[str, Any]:
 
 def graph_of(encoder: nn.Module) -> nn.Module:
     """What is traced for an encoder."""
+    if isinstance(encoder, ConvolutionalEncoder):
+        return convolutional.ConvolutionalReading(encoder)
     return transformer.EncoderGraph(encoder) if isinstance(encoder, TransformerEncoder) else encoder
 
 
