@@ -72,6 +72,14 @@ GENERATING: dict[str, tuple[str, dict[str, Any]]] = {
         {"width": 16, "layers": 1, "decoder_layers": 3, "kernel": 5, "position": "sinusoidal", "attention": NEAR},
     ),
     "convolutional of single places": ("convolutional", {"width": 16, "layers": 1, "kernel": 1, "position": "none"}),
+    "cells": ("recurrent", attending({"score": "additive"}, keys="cells")),
+    "cells of a second layer one way": (
+        "recurrent",
+        {
+            **attending({"score": "location_aware"}, keys="cells"),
+            "encoder": {"width": 16, "layers": 2, "both_ways": False},
+        },
+    ),
     "all that looks back": ("recurrent", attending({"score": "location_aware"}, own_past={}, attend="after")),
 }
 
@@ -118,6 +126,7 @@ LOOKS_BACK = (
         ("translation", ("model.width=16", "search.method=diverse", "search.beams=2", "search.best=2")),
         ("summarization", ("model.encoder.width=16", "model.decoder.width=16")),
         ("summarization", (*LOOKS_BACK, "search.beams=3", "search.best=3")),
+        ("summarization", (*LOOKS_BACK, "model.keys=cells")),
         ("summarization", (*LOOKS_BACK, 'model.attention.scope="monotonic"', 'model.attention.score="coverage"')),
         ("classification", ("model.width=16",)),
         ("classification", (*BERT, "model.embedding.segments=2")),
@@ -166,7 +175,6 @@ def test_what_there_is_no_graph_for_is_said(name: str, settings: dict[str, Any],
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (attending({"score": "additive"}, keys="cells"), "keys = 'cells'"),
         (attending({"score": "location_aware", "scope": "monotonic"}), "location_aware beside scope = monotonic"),
     ],
 )

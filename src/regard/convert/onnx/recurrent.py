@@ -10,6 +10,7 @@ from regard.attention import History, Memory
 from regard.attention.mechanism import Mechanism
 from regard.attention.scopes import Monotonic
 from regard.attention.scores import Coverage, LocationAware
+from regard.convert.onnx.cells import walk
 from regard.convert.onnx.transformer import positions
 from regard.errors import ConfigError
 from regard.models import RecurrentLanguage, RecurrentSequence, State
@@ -19,8 +20,6 @@ from regard.nn.recurrent import Carry
 
 def check(model: RecurrentSequence) -> None:
     """A ConfigError for what begins otherwise than a graph here can say."""
-    if model.settings.keys == "cells":
-        raise ConfigError("Regard does not write keys = 'cells' to ONNX. Use the engine torch.")
     if model.attention is not None and _begins_twice(model.attention.mechanism):
         raise ConfigError(
             "Regard does not write score = location_aware beside scope = monotonic to ONNX: before the first step one "
@@ -40,10 +39,12 @@ class RecurrentStart(nn.Module):
     def __init__(self, model: RecurrentSequence) -> None:
         super().__init__()
         check(model)
-        self.model = model
+        self.model, self.cells = model, model.settings.keys == "cells"
+        model.encoder.layers.walk = walk
 
     def forward(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"]) -> tuple[Tensor, ...]:
-        shared, own = self.model.begun(self.model.encoder.read(source, real), source, real, positions(source))
+        read = self.model.encoder.read(source, real, self.cells)
+        shared, own = self.model.begun(read, source, real, positions(source))
         memory = () if shared.memory is None else (shared.memory.keys, shared.memory.values)
         own = own._replace(history=self._history(real), past=self._past(own.carry), length=positions(source)[:, :1])
         return (real, shared.summary, shared.pieces, *memory, *_kept(own))
