@@ -384,6 +384,18 @@ def test_auto_runs_an_export_by_its_own_engine(run: Path, tmp_path: Path, words:
     assert regard("predict", run, few, "--engine", "auto", *beams, *words).exit_code == 0
 
 
+@pytest.mark.parametrize("beams", ["1", "3"])
+def test_onnx_gives_the_lines_of_torch(run: Path, tmp_path: Path, beams: str) -> None:
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    lines = tmp_path / "lines"
+    lines.write_text("the dog runs\n\nred cat sees the red dog\ncat\n", "utf-8")
+    words = ("predict", run, lines, "--set", f"search.beams={beams}", "--set", "search.best=1")
+    plain, found = regard(*words), regard(*words, "--engine", "onnx")
+    assert found.exit_code == plain.exit_code == 0
+    assert bytes_out(found) == bytes_out(plain) != b""
+
+
 def test_who_types_is_answered_by_an_engine_that_cannot_show_beams_as_they_grow(pipeline: Pipeline) -> None:
     pytest.importorskip("ctranslate2")
     ours = pipeline.with_settings("search.beams=3")

@@ -106,7 +106,7 @@ def test_a_reload_keeps_the_engine(served: Server) -> None:
 
 def test_onnx_runs_what_ctranslate2_cannot(bundles: dict[str, Path]) -> None:
     pytest.importorskip("onnxruntime")
-    pytest.importorskip("onnxscript")
+    pytest.importorskip("onnx")
     with serving([bundles["tagging"]], ServeSettings(engine="onnx", deadline=300)) as running:
         assert httpx.get(f"{running.url}/v1/models/tagging", timeout=240).json()["engine"] == "onnx"
         assert same(asked(running, inputs=TEXTS), Pipeline.load(bundles["tagging"]), TEXTS)

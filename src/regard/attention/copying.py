@@ -98,7 +98,9 @@ def _log(share: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
 def copied(weights: Float[Tensor, "B T S"], source: Int[Tensor, "B S"], vocabulary: int) -> Float[Tensor, "B T V"]:
     """The attention each piece of the vocabulary gets, over all places of the source where it stands."""
     index_BTS = source[:, None].expand_as(weights)
-    return weights.new_zeros(*weights.shape[:2], vocabulary).scatter_add(-1, index_BTS, weights)
+    # Not by the sizes of a shape, which may be constants to whoever draws a graph of this.
+    nothing_BTV = F.pad(weights[..., :0].detach(), (0, vocabulary))
+    return nothing_BTV.scatter_add(-1, index_BTS, weights)
 
 
 def coverage_penalty(weights: Float[Tensor, "B T S"], real: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, ""]:

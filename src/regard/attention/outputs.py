@@ -61,7 +61,8 @@ class Scored(Output):
         rows, heads = attended.used.shape[:2]
         # W [v; s] = W_v v + W_s s, and the values' half does not depend on the query.
         from_value_BHKW = by_head(spread(memory.values, heads), self.value) + self.bias
-        from_value_RHKW = from_value_BHKW.repeat_interleave(rows // from_value_BHKW.shape[0], dim=0)
+        beams = rows // from_value_BHKW.shape[0]
+        from_value_RHKW = from_value_BHKW if beams == 1 else from_value_BHKW.repeat_interleave(beams, dim=0)
         from_score_RHQKW = attended.scores[..., None] * self.score[:, None]
         known_RHQKW = torch.tanh(from_value_RHKW[:, :, None] + from_score_RHQKW)
         return (attended.used[..., None, :] @ known_RHQKW).squeeze(-2)

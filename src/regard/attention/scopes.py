@@ -145,7 +145,7 @@ class Monotonic(Scope):
         chosen_BHQK = (energy >= 0) if allowed is None else (energy >= 0) & allowed
         # `before` holds a single one (or none at all): its running sum is one from there on.
         chosen_BHQK = chosen_BHQK & (before.cumsum(-1) > 0.5)
-        first_BHQK = chosen_BHQK & (chosen_BHQK.cumsum(-1) == 1)
+        first_BHQK = chosen_BHQK & (chosen_BHQK.long().cumsum(-1) == 1)
         return first_BHQK.to(energy.dtype)
 
 

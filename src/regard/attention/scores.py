@@ -5,6 +5,7 @@ taps compute one head alone.
 """
 
 import math
+from functools import reduce
 from typing import Any
 
 import torch
@@ -254,7 +255,7 @@ class Mixed(Score):
     ) -> Float[Tensor, "B H Q K"]:
         keys = key.split(self.widths, dim=-1)
         parts = [score(query, part, place, history) for score, part in zip(self._parts(), keys, strict=True)]
-        return sum((self.gates[:, i] * part for i, part in enumerate(parts)), torch.zeros_like(parts[0]))
+        return reduce(torch.add, (self.gates[:, i] * part for i, part in enumerate(parts)))
 
 
 SCORES: dict[str, type[Score]] = {

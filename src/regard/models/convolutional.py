@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
-from regard.attention import Attention, AttentionSettings, Memory, linear
+from regard.attention import At, Attention, AttentionSettings, Memory, linear
 from regard.config import Part
 from regard.errors import ConfigError
 from regard.models.encoders import ConvolutionalEncoder, ConvolutionalEncoderSettings
@@ -29,10 +29,11 @@ class ConvolutionalSettings(ConvolutionalEncoderSettings):
 
 
 class Own(NamedTuple):
-    """What each hypothesis has of its own: the last inputs of every layer, and how far it has come."""
+    """What each hypothesis has of its own: the last inputs of every layer, and how far it has come: a tensor where a
+    graph is drawn, in which no number stays what it was."""
 
     seen: tuple[Tensor | None, ...]
-    length: int
+    length: int | Int[Tensor, "R 1"]
 
 
 class ConvolutionalLayer(nn.Module):
@@ -50,7 +51,7 @@ class ConvolutionalLayer(nn.Module):
         x: Float[Tensor, "R T D"],
         embedded: Float[Tensor, "R T D"],
         memory: Memory,
-        at: range,
+        at: At,
         seen: Tensor | None,
     ) -> tuple[Float[Tensor, "R T D"], Tensor | None]:
         x, seen = self.convolution(x, None, seen)
@@ -92,11 +93,13 @@ class ConvolutionalSequence(nn.Module):
             assert isinstance(block, ConvolutionalLayer)
             yield block
 
-    def encode(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None = None) -> tuple[Memory, ...]:
+    def encode(
+        self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None = None, at: At | None = None
+    ) -> tuple[Memory, ...]:
         """Keys are the encoder's states, values the states plus what was embedded: different tensors on purpose."""
-        embedded, states = self.encoder.read(source, real)
+        embedded, states = self.encoder.read(source, real, at=at)
         values, real = (states + embedded) * math.sqrt(0.5), if_ragged(real)
-        return tuple(block.attention.remember(states, values, real) for block in self.each())
+        return tuple(block.attention.remember(states, values, real, at) for block in self.each())
 
     def forward(
         self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"], real: Bool[Tensor, "B S"] | None = None
@@ -114,7 +117,7 @@ class ConvolutionalSequence(nn.Module):
         return self.output.log_probabilities(decoded)[:, 0], State(state.shared, own)
 
     def _advance(self, target: Int[Tensor, "R T"], memories: tuple[Memory, ...], own: Own) -> tuple[Decoded, Own]:
-        at = range(own.length, own.length + target.shape[1])
+        at = own.length if isinstance(own.length, Tensor) else range(own.length, own.length + target.shape[1])
         embedded = self.embedding(target, at)
         x, seen = embedded, []
         for block, memory, before in zip(self.each(), memories, own.seen, strict=True):

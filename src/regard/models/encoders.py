@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
-from regard.attention import HeadsSettings, MultiHeadAttention, Tap
+from regard.attention import At, HeadsSettings, MultiHeadAttention, Tap
 from regard.config import Part, Rate, Settings
 from regard.errors import ConfigError
 from regard.models.protocols import check_pieces, if_ragged
@@ -152,11 +152,12 @@ class ConvolutionalEncoder(nn.Module):
         real: Bool[Tensor, "B T"] | None = None,
         segments: Int[Tensor, "B T"] | None = None,
         beside: Float[Tensor, "B T X"] | None = None,
+        at: At | None = None,
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T D"]]:
         """The embeddings and the states above them."""
         check_pieces(pieces, real, self.embedding.vocabulary)
         real = if_ragged(real)
-        embedded = self.embedding(pieces, range(pieces.shape[1]), segments, beside)
+        embedded = self.embedding(pieces, range(pieces.shape[1]) if at is None else at, segments, beside)
         x = embedded if self.before is None else self.before(embedded, real)
         for block in self.blocks:
             x = block(x, real)[0]

@@ -6,10 +6,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attention import LOOK_AHEAD, Attention, AttentionSettings, History, Memory, Tap, linear, watched
+from regard.attention import LOOK_AHEAD, At, Attention, AttentionSettings, History, Memory, Tap, linear, watched
 from regard.config import Part, Settings
 from regard.errors import ConfigError
-from regard.models.encoders import RecurrentEncoder, RecurrentEncoderSettings
+from regard.models.encoders import Read, RecurrentEncoder, RecurrentEncoderSettings
 from regard.models.heads import CopyingPiece, NextPiece
 from regard.models.protocols import Decoded, Start, State, Vocabulary, check_pair, first_pieces, if_ragged, repeated
 from regard.models.transformer import refuse_length
@@ -51,13 +51,16 @@ class Shared(NamedTuple):
 
 
 class Own(NamedTuple):
-    """What each hypothesis has of its own: recurrent states, the last answer, attention's history, its past."""
+    """What each hypothesis has of its own: recurrent states, the last answer, attention's history, its past.
+
+    Its length is a tensor where a graph is drawn, in which no number stays what it was.
+    """
 
     carry: Carry
     answer: Float[Tensor, "R W"]
     history: History | None
     past: Memory | None
-    length: int
+    length: int | Int[Tensor, "R 1"]
 
 
 class RecurrentSequence(nn.Module):
@@ -141,11 +144,16 @@ class RecurrentSequence(nn.Module):
 
     def _begin(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None) -> tuple[Shared, Own]:
         read = self.encoder.read(source, real, with_cells=self.settings.keys == "cells")
-        real = if_ragged(real)
+        return self.begun(read, source, if_ragged(real))
+
+    def begun(
+        self, read: Read, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None, at: At | None = None
+    ) -> tuple[Shared, Own]:
+        """What decoding begins with once the encoder has read."""
         memory = None
         if self.attention is not None:
             keys = read.states if read.cells is None else read.cells
-            memory = self.attention.remember(keys, read.states, real)
+            memory = self.attention.remember(keys, read.states, real, at)
         bridged = torch.tanh(self.bridge(read.summary)).unflatten(
             -1, (-1, self.settings.decoder.layers, self.decoder.settings.width)
         )
@@ -156,7 +164,7 @@ class RecurrentSequence(nn.Module):
     def _advance(self, embedded: Float[Tensor, "R T D"], shared: Shared, own: Own) -> tuple[Decoded, Own]:
         """One step, or all of them where none waits for another."""
         beams, length = embedded.shape[0] // shared.pieces.shape[0], embedded.shape[1]
-        at = range(own.length, own.length + length)
+        at = own.length if isinstance(own.length, Tensor) else range(own.length, own.length + length)
         answer_RTW, history, weights = self._ask_before(own, shared, at, beams, length)
         if self._fed:
             embedded = torch.cat([embedded, answer_RTW], dim=-1)
@@ -192,7 +200,7 @@ class RecurrentSequence(nn.Module):
             before_BD = state_BD
 
     def _ask_before(
-        self, own: Own, shared: Shared, at: range, beams: int, length: int
+        self, own: Own, shared: Shared, at: At, beams: int, length: int
     ) -> tuple[Float[Tensor, "R T W"], History | None, Tensor | None]:
         """What the decoder is told before its step: the source's summary, the last answer, or a fresh one."""
         if self.attention is None:
@@ -202,7 +210,7 @@ class RecurrentSequence(nn.Module):
         focus = self.attention(own.carry.hidden[:, -1:], shared.memory, at=at, history=own.history)
         return focus.output, focus.history, focus.weights
 
-    def _look_back(self, states: Float[Tensor, "R T D"], own: Own, at: range) -> tuple[list[Tensor], Memory | None]:
+    def _look_back(self, states: Float[Tensor, "R T D"], own: Own, at: At) -> tuple[list[Tensor], Memory | None]:
         """Attention over the decoder's own states so far, its present one included   (Cheng et al. 2016)."""
         if self.own is None:
             return [], None

@@ -1,5 +1,6 @@
 """Recurrent layers over ragged batches: LSTM and GRU, both ways, several layers, with states batch first."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -45,6 +46,8 @@ class Recurrent(nn.Module):
     def __init__(self, settings: RecurrentSettings, inputs: int) -> None:
         super().__init__()
         self.settings = settings
+        # How a layer's cells are come by; whoever draws a graph, for which loops are unrolled, has another way.
+        self.walk: Callable[[nn.Module, Tensor, Tensor | None, str], Tensor] = _walk
         ways = 2 if settings.both_ways else 1
         if settings.width % ways:
             raise ConfigError(f"Both ways, a recurrent width of {settings.width} must be even.")
@@ -84,7 +87,7 @@ class Recurrent(nn.Module):
             raise ModelError(f"A {self.settings.cell} has no cell states; set cell = 'lstm' to look things up by them.")
         states, end, below = self._read(x, real, None)
         ways = ("", "_reverse") if self.settings.both_ways else ("",)
-        return states, end, torch.cat([_walk(self.blocks[-1], below, real, way) for way in ways], dim=-1)
+        return states, end, torch.cat([self.walk(self.blocks[-1], below, real, way) for way in ways], dim=-1)
 
     def _read(
         self, x: Float[Tensor, "B T _"], real: Bool[Tensor, "B T"] | None, carry: Carry | None

@@ -11,13 +11,15 @@ from typing import Any, Literal
 import jaxtyping
 import torch
 from torch import Tensor, nn
+from torch.onnx.symbolic_helper import parse_args
 
 from regard.attention.mechanism import Mechanism
-from regard.convert.onnx import recurrent, transformer
+from regard.convert.onnx import convolutional, recurrent, transformer
 from regard.convert.onnx.library import runtime
 from regard.convert.onnx.recurrent import sample
 from regard.errors import ConfigError
 from regard.models import (
+    ConvolutionalSequence,
     Decoder,
     RecurrentLanguage,
     RecurrentSequence,
@@ -26,7 +28,7 @@ from regard.models import (
     TransformerEncoder,
     TransformerLanguage,
 )
-from regard.models.encoders import Encoder
+from regard.models.encoders import ConvolutionalEncoder, Encoder
 from regard.models.reading import DocumentReader
 
 Kind = Literal["encoder", "sequence", "language"]
@@ -47,6 +49,12 @@ GRAPHS: dict[type[nn.Module], Graphs] = {
         recurrent.RecurrentStart,
         recurrent.RecurrentStep,
         lambda model: 3 if model.attention is None else 5,
+    ),
+    ConvolutionalSequence: (
+        "sequence",
+        convolutional.ConvolutionalStart,
+        convolutional.ConvolutionalStep,
+        lambda model: 2 + len(model.blocks),
     ),
     TransformerLanguage: ("language", transformer.LanguageStart, transformer.LanguageStep, lambda model: 0),
     RecurrentLanguage: ("language", recurrent.RecurrentLanguageStart, recurrent.RecurrentLanguageStep, lambda model: 0),
@@ -97,6 +105,8 @@ def _reading(model: Any, folder: Path) -> dict[str, Any]:
 
 def graph_of(encoder: nn.Module) -> nn.Module:
     """What is traced for an encoder."""
+    if isinstance(encoder, ConvolutionalEncoder):
+        return convolutional.ConvolutionalReading(encoder)
     return transformer.EncoderGraph(encoder) if isinstance(encoder, TransformerEncoder) else encoder
 
 
@@ -128,29 +138,25 @@ class _Bare(nn.Module):
 
 
 def _writing(model: Any, folder: Path, start: nn.Module, step: nn.Module, shared: int) -> dict[str, Any]:
-    source, real = sample(model.encoder.embedding.vocabulary if hasattr(model, "encoder") else model.vocabulary.target)
+    size = model.encoder.embedding.vocabulary if hasattr(model, "encoder") else model.vocabulary.target
+    (source, real), pieces = sample(size), torch.arange(2) % model.vocabulary.target
     with torch.no_grad():
-        state = start(source, real)
-    names = [f"shared_{number}" if number < shared else f"own_{number - shared}" for number in range(len(state))]
-    axes = {name: _lively(tensor) for name, tensor in zip(names, state, strict=True)}
-    _traced(start, folder / "start.onnx", {"source": source, "real": real}, names, axes)
-    pieces = torch.arange(2) % model.vocabulary.target
-    if isinstance(model, Transformer):
+        begun, other = start(source, real), start(*sample(size, 3, 5))
         # Traced with a past that has begun: from none at all a graph would learn that there never is any.
-        with torch.no_grad():
-            state = (*state[:shared], *step(pieces, *state)[1:])
+        state = (*begun[:shared], *step(pieces, *begun)[1:])
+    names = [f"shared_{number}" if number < shared else f"own_{number - shared}" for number in range(len(state))]
+    axes = {name: _lively(*pair) for name, *pair in zip(names, state, other, strict=True)}
+    _traced(start, folder / "start.onnx", {"source": source, "real": real}, names, axes)
     given = {"pieces": pieces, **dict(zip(names, state, strict=True))}
-    after = [name for name in names if name.startswith("own_")]
+    after = names[shared:]
     said = {"said": (0,), **{f"new_{name}": axes[name] for name in after}}
-    _traced(step, folder / "step.onnx", given, list(said), {**{name: axes[name] for name in names}, **said})
+    _traced(step, folder / "step.onnx", given, list(said), {**axes, **said})
     return {"shared": names[:shared], "own": after}
 
 
-def _lively(tensor: Tensor) -> tuple[int, ...]:
-    """The dimensions that differ from input to input: rows, and lengths wherever they stand."""
-    if tensor.dim() == 4:
-        return (0, 2)
-    return (0, 1) if tensor.dim() == 2 and not tensor.is_floating_point() else (0,)
+def _lively(one: Tensor, other: Tensor) -> tuple[int, ...]:
+    """The dimensions that differ from input to input and from step to step: rows, and lengths wherever they stand."""
+    return tuple(axis for axis, sizes in enumerate(zip(one.shape, other.shape, strict=True)) if len(set(sizes)) > 1)
 
 
 def _traced(
@@ -211,4 +217,19 @@ def _log_sum(graph: Any, first: Any, second: Any) -> Any:
     return graph.op("ReduceLogSumExp", both, axes_i=[-1], keepdims_i=0)
 
 
-SYMBOLS = {"aten::mT": _transposed, "aten::logaddexp": _log_sum}
+def _windows(graph: Any, tensor: Any, axis: int, size: int, stride: int) -> Any:
+    """All windows of one size along the last dimension, one place apart; the exporter walks through them one by one."""
+    last, end = graph.op("Constant", value_t=torch.tensor([-1])), torch.iinfo(torch.int64).max
+    parts = []
+    for place in range(size):
+        stop = end if place + 1 == size else place + 1 - size
+        bounds = (graph.op("Constant", value_t=torch.tensor([bound])) for bound in (place, stop))
+        parts.append(graph.op("Unsqueeze", graph.op("Slice", tensor, *bounds, last), last))
+    return graph.op("Concat", *parts, axis_i=-1)
+
+
+SYMBOLS = {
+    "aten::mT": _transposed,
+    "aten::logaddexp": _log_sum,
+    "aten::unfold": parse_args("v", "i", "i", "i")(_windows),
+}
