@@ -234,6 +234,42 @@ def test_transformers_goes_on_with_a_prompt_as_ours_does(begin: bool, tmp_path: 
         assert pieces == list(wanted.pieces)
 
 
+LLAMA = (
+    "model.position=rotary",
+    "model.norm=rms",
+    "model.attention.bias=false",
+    "model.feedforward={hidden=24,gated=true,activation='silu',bias=false}",
+)
+FORMS = {"gpt2": (), "llama": LLAMA, "qwen3": (*LLAMA, "model.attention.normed=true")}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_transformers_goes_on_with_padded_prompts_as_with_each_alone(form: str, tmp_path: Path) -> None:
+    ours = pipeline("language", *LANGUAGE, "predict.pieces=12", *FORMS[form])
+    export(ours, "huggingface", tmp_path / "out")
+    cut = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "out").eval()
+    assert theirs.config.model_type == form
+    text = ours.golden[0]["input"]["text"]
+    prompts = [text[:4], text[:30], text[:14]]
+    together = cut(prompts, padding=True, return_tensors="pt")
+    assert len(set(together["attention_mask"].sum(1).tolist())) == 3
+
+    def gone_on(given: Any) -> list[str]:
+        written = theirs.generate(**given)[:, given["input_ids"].shape[1] :]
+        return cut.batch_decode(written, skip_special_tokens=True)
+
+    alone = [gone_on(cut([prompt], return_tensors="pt"))[0] for prompt in prompts]
+    assert gone_on(together) == alone == [one.text.lstrip() for one in ours.predict(prompts)]
+
+
+@pytest.mark.parametrize(("task", "side"), [("language", "left"), ("dialogue", "left"), ("translation", "right")])
+def test_padding_stands_before_a_text_that_is_gone_on_with(task: str, side: str, tmp_path: Path) -> None:
+    changes = ("model.name=transformer_language",) if task == "dialogue" else ()
+    export(pipeline(task, *SMALL[task], *changes), "huggingface", tmp_path / "out")
+    assert transformers.AutoTokenizer.from_pretrained(tmp_path / "out").padding_side == side
+
+
 def test_a_language_model_comes_back_with_how_it_is_asked(tmp_path: Path) -> None:
     ours = pipeline("language", *LANGUAGE, "predict.pieces=50")
     export(ours, "huggingface", tmp_path / "out")
