@@ -9,12 +9,13 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from regard.api import Pipeline, exporting
+from regard.api import Pipeline, exported_huggingface, exported_transformers, exporting
 from regard.api.exporting import TARGETS, export, farthest
 from regard.api.importing import from_huggingface
 from regard.cli.app import app
 from regard.convert.ctranslate2 import Pieces, write
 from regard.convert.ctranslate2.models import unlike
+from regard.convert.huggingface.tokenizing import write as write_tokenizer
 from regard.demo import DEMOS
 from regard.errors import ConfigError, DataError, RegardError
 from tests.engines.toys import BRIEF, SEQUENCES, SIZE, made, pipeline
@@ -268,6 +269,64 @@ def test_padding_stands_before_a_text_that_is_gone_on_with(task: str, side: str,
     changes = ("model.name=transformer_language",) if task == "dialogue" else ()
     export(pipeline(task, *SMALL[task], *changes), "huggingface", tmp_path / "out")
     assert transformers.AutoTokenizer.from_pretrained(tmp_path / "out").padding_side == side
+
+
+PLAIN_DIALOGUE = ("model.width=16", "model.name=transformer_language")
+
+
+@pytest.mark.parametrize(
+    ("task", "changes"),
+    [
+        ("language", (*LANGUAGE, *LLAMA)),
+        ("dialogue", (*PLAIN_DIALOGUE, "search.no_repeat=2")),
+        ("dialogue", (*SMALL["dialogue"], "search.no_repeat=2")),
+        ("translation", (*SMALL["translation"], "search.method=sample", "search.top_p=0.5", "search.length=wu")),
+    ],
+)
+def test_transformers_itself_is_asked_to_write_golden_texts(
+    task: str, changes: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    compared = exported_transformers._compared
+    monkeypatch.setattr(
+        exported_transformers, "_compared", lambda *given: (seen.append(len(given[-1])), compared(*given))[1]
+    )
+    export(pipeline(task, *changes), "huggingface", tmp_path / "out")
+    assert len(seen) == 3
+    assert min(seen) > 0
+
+
+def padded_after(tokenizer: Any, folder: Path, *given: Any) -> None:
+    """A tokenizer as it was written before padding had a side."""
+    write_tokenizer(tokenizer, folder, *given)
+    path = folder / "tokenizer_config.json"
+    told = json.loads(path.read_text())
+    path.write_text(json.dumps(told | {"padding_side": "right"}))
+
+
+def ended(tokenizer: Any, folder: Path, longest: int, segments: bool, frame: Any) -> None:
+    """A tokenizer that ends a text that is gone on with."""
+    write_tokenizer(tokenizer, folder, longest, segments, frame._replace(closing=(tokenizer.end,)))
+
+
+@pytest.mark.parametrize("wrong", [padded_after, ended])
+def test_an_export_with_which_transformers_writes_something_else_is_none(
+    wrong: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = pipeline("language", *LANGUAGE)
+    texts = [ours.golden[0]["input"]["text"][:size] for size in (4, 30, 14)]
+    ours = ours.with_golden([{"text": text} for text in texts])
+    monkeypatch.setattr(exported_huggingface.tokenizing, "write", wrong)
+    with pytest.raises(DataError, match="does not give what the model gives"):
+        export(ours, "huggingface", tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_transformers_cannot_be_asked_to_write_is_told(tmp_path: Path) -> None:
+    ours = pipeline("language", *LANGUAGE)
+    ours = ours.with_settings(f"predict.ends={json.dumps([ours.task.reading.tokenizer.piece(9)])}")
+    notes = export(ours, "huggingface", tmp_path / "out").notes
+    assert any("several pieces end a text" in note for note in notes)
 
 
 def test_a_language_model_comes_back_with_how_it_is_asked(tmp_path: Path) -> None:

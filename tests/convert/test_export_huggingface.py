@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from regard.api.exported_huggingface import _logits, _their_logits
+from regard.api.exported_transformers import _logits, _their_logits
 from regard.convert.huggingface import exporting, read, tokenizing
 from regard.convert.huggingface.choosing import Known, choice
 from regard.errors import ConfigError
