@@ -271,6 +271,43 @@ def test_padding_stands_before_a_text_that_is_gone_on_with(task: str, side: str,
     assert transformers.AutoTokenizer.from_pretrained(tmp_path / "out").padding_side == side
 
 
+@pytest.mark.parametrize(
+    ("target", "settings"),
+    [
+        ("ctranslate2", ["predict.glossary"]),
+        ("ctranslate2", ["predict.simultaneous"]),
+        ("onnx", ["predict.simultaneous"]),
+        ("onnx", []),
+        ("huggingface", ["predict.glossary", "predict.alignment", "predict.marks"]),
+        ("huggingface", ["predict.simultaneous"]),
+    ],
+)
+def test_an_export_tells_what_is_asked_around_a_search_and_left_out(
+    target: str, settings: list[str], tmp_path: Path
+) -> None:
+    ours = pipeline("translation", *SMALL["translation"])
+    (tmp_path / "terms.tsv").write_text("reads\tliest\nbook\tBuch\n", "utf-8")
+    asked = {
+        "predict.glossary": f"predict.glossary={tmp_path / 'terms.tsv'}",
+        "predict.simultaneous": "predict.simultaneous.words=2",
+        "predict.alignment": "predict.alignment=true",
+        "predict.marks": "predict.marks=true",
+    }
+    # What onnx keeps is nothing to be told of.
+    kept = settings or ["predict.glossary", "predict.alignment"]
+    found = export(ours.with_settings(*map(asked.__getitem__, kept)), target, tmp_path / "out")
+    assert [note.split(":")[0] for note in found.notes if note.startswith("predict.")] == settings
+    assert found.differences.others == 0
+    assert json.loads((tmp_path / "out" / "export.json").read_text())["target"] == target
+
+
+def test_how_many_turns_are_read_is_left_out_and_told(tmp_path: Path) -> None:
+    ours = pipeline("dialogue", *SMALL["dialogue"], "history=2")
+    assert any(note.startswith("history = 2: ") for note in export(ours, "huggingface", tmp_path / "out").notes)
+    ours = pipeline("language", *LANGUAGE).with_settings("predict.chat=chatml")
+    assert any(note.startswith("predict.chat: ") for note in export(ours, "huggingface", tmp_path / "chat").notes)
+
+
 PLAIN_DIALOGUE = ("model.width=16", "model.name=transformer_language")
 
 

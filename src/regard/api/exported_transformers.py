@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.api.exported_huggingface import most, positions
+from regard.api.exported_settings import NOTHING, without
 from regard.api.pipeline import Pipeline
 from regard.convert.huggingface.choosing import Choice
 from regard.errors import DataError
@@ -28,8 +28,6 @@ CLOSE = 1e-4
 TEXTS, PIECES = 8, 48
 # Transformers takes the likeliest piece by whatever rounding left of it, so that ties are not ours to break here.
 LIKELIEST = ("search.method=greedy", "search.best=1", "search.coverage=0", "search.margin=1e-9")
-# What is done around a search, which nobody else does.
-AROUND = {"glossary": "", "simultaneous": None, "marks": False, "echo": False, "chat": "", "system": ""}
 # How a text is read that is not read as one.
 PARTLY = {"empty", "refused", "split", "windows", "head", "tail"}
 
@@ -93,10 +91,7 @@ def _likeliest(pipeline: Pipeline, chosen: Choice) -> Pipeline:
     # Transformers looks for what is repeated in the prompt as well, where that is of one text with the output.
     repeated = () if chosen.config.get("is_encoder_decoder") else ("search.no_repeat=0",)
     changes = (*LIKELIEST, "search.longest_factor=0", f"search.longest_extra={length}", *new, *repeated)
-    asked = pipeline.with_settings(*changes)
-    around = {name: value for name, value in AROUND.items() if hasattr(predict, name)}
-    recipe: Any = asked.recipe
-    return replace(asked, recipe=recipe.model_copy(update={"predict": recipe.predict.model_copy(update=around)}))
+    return without(pipeline.with_settings(*changes), NOTHING)
 
 
 def _same_texts(asked: Pipeline, theirs: Any, tokenizer: Any, rows: Sequence[Row]) -> None:

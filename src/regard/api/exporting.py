@@ -12,6 +12,7 @@ from typing import Any
 
 import regard
 from regard.api.exported_huggingface import write_huggingface
+from regard.api.exported_settings import LOST, lost, without
 from regard.api.exported_transformers import agreeing, unlike
 from regard.api.pipeline import Pipeline
 from regard.convert import ctranslate2, onnx
@@ -99,7 +100,7 @@ def export(pipeline: Pipeline, target: str, out: Path, quantize: str = "") -> Ex
         raise DataError(f"Cannot export to {shown(out)}: {error.strerror or error}.") from None
     finally:
         shutil.rmtree(part, ignore_errors=True)
-    return Exported(target, out, written.kind, found, written.notes)
+    return Exported(target, out, written.kind, found, (*written.notes, *lost(pipeline, target)))
 
 
 def to_ctranslate2(pipeline: Pipeline, folder: Path, quantize: str) -> Written:
@@ -176,8 +177,11 @@ def _bleu(pairs: Sequence[tuple[Mapping[str, str], Result, Result]]) -> float:
 
 
 def _steady(pipeline: Pipeline, run: Engine) -> list[Pipeline]:
-    """With greedy search, and with the recipe's own where the engine knows it and it leaves nothing to luck."""
+    """With greedy search, and with the recipe's own where the engine knows it and it leaves nothing to luck; without
+    what an engine cannot do around it."""
     search = getattr(pipeline.recipe, "search", None)
+    # Our importer reads a model again for our own search, which can do everything.
+    pipeline = pipeline if run.name == "huggingface" else without(pipeline, LOST[run.name])
     if search is None:
         return [pipeline]
     greedy = pipeline.with_settings("search.method=greedy", "search.best=1", "search.coverage=0")
