@@ -21,7 +21,7 @@ from regard.errors import ConfigError, DataError, RegardError
 from tests.engines.toys import BRIEF, SEQUENCES, SIZE, made, pipeline
 from tests.tasks import test_masked as masked
 
-pytest.importorskip("ctranslate2")
+ctranslate2 = pytest.importorskip("ctranslate2")
 pytest.importorskip("onnxruntime")
 transformers = pytest.importorskip("transformers")
 
@@ -150,6 +150,22 @@ def test_quantizing_tells_the_difference_and_leaves_the_model_alone(tmp_path: Pa
     pairs = zip(greedy.predict(rows), greedy.with_engine("ctranslate2", tmp_path / "out").predict(rows), strict=True)
     assert found.differences.others >= sum(one.text != other.text for one, other in pairs)
     assert all(torch.equal(before[name], value) for name, value in ours.model.state_dict().items())
+
+
+@pytest.mark.parametrize("quantize", exporting.QUANTIZATIONS)
+@pytest.mark.parametrize("task", ["dialogue", "answering"])
+def test_numbers_that_a_processor_lacks_are_told_of(
+    task: str, quantize: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ours = pipeline(task, *(HEADS if task == "answering" else SMALL)[task])
+    found = export(ours, "ctranslate2", tmp_path / "out", quantize)
+    assert "compute type" not in capfd.readouterr().err
+    told = json.loads((tmp_path / "out" / "export.json").read_text())
+    runs = ctranslate2.Translator if task == "dialogue" else ctranslate2.Encoder
+    used = runs(str(tmp_path / "out")).compute_type
+    lacking = not used.startswith(quantize)
+    assert [used in note for note in found.notes if note.startswith("quantize = ")] == [True] * lacking
+    assert told.get("compute_type") == (used if lacking else None)
 
 
 def test_an_export_that_gives_something_else_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

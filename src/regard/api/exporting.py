@@ -16,6 +16,7 @@ from regard.api.exported_settings import LOST, lost, without
 from regard.api.exported_transformers import agreeing, unlike
 from regard.api.pipeline import Pipeline
 from regard.convert import ctranslate2, onnx
+from regard.convert.ctranslate2.library import quietly
 from regard.engines import RECORD, Engine, engine
 from regard.engines.pieces import pieces_of
 from regard.errors import ConfigError, DataError, RequestError, unknown
@@ -92,7 +93,7 @@ def export(pipeline: Pipeline, target: str, out: Path, quantize: str = "") -> Ex
         part.mkdir(parents=True)
         written = TARGETS[target](pipeline, part, quantize)
         found = verified(pipeline, written, bool(quantize))
-        _record(part, target, quantize, found)
+        _record(part, target, quantize, written.engine, found)
         if out.exists():
             out.rmdir()
         os.replace(part, out)
@@ -107,12 +108,20 @@ def to_ctranslate2(pipeline: Pipeline, folder: Path, quantize: str) -> Written:
     """model.bin with its vocabulary and config, and the bundle it was made from."""
     kind = ctranslate2.write(pipeline.model, pieces_of(pipeline.task), folder, quantize or None)
     _with_bundle(pipeline, folder)
+    with quietly():
+        run = engine("ctranslate2", pipeline.task, pipeline.model, folder)
     note = (
         "Its encoder carries no head of a task; `regard predict` puts ours on it."
         if kind == "encoder"
         else "Called without Regard, it may write <unk> and other pieces that are no text; give it suppress_sequences."
     )
-    return Written(kind, engine("ctranslate2", pipeline.task, pipeline.model, folder), (note,))
+    other = f"quantize = {quantize}: this processor has no such numbers; it was run and compared with {run.numbers}."
+    return Written(kind, run, (note, other) if _others(run, quantize) else (note,))
+
+
+def _others(run: Engine, quantize: str) -> bool:
+    """Whether an engine computes with other numbers than were asked for; int8 beside float32 is called int8_float32."""
+    return bool(quantize) and not run.numbers.startswith(quantize)
 
 
 def to_onnx(pipeline: Pipeline, folder: Path, quantize: str) -> Written:
@@ -229,12 +238,13 @@ def _with_bundle(pipeline: Pipeline, folder: Path) -> None:
         (folder / name).write_text(text, "utf-8")
 
 
-def _record(folder: Path, target: str, quantize: str, found: Differences) -> None:
+def _record(folder: Path, target: str, quantize: str, run: Engine, found: Differences) -> None:
     """What was made, by what, and the checksum of every file."""
     files = {str(path.relative_to(folder)): checksum(path) for path in _files(folder)}
     told = {
         "target": target,
         "quantize": quantize,
+        **({"compute_type": run.numbers} if _others(run, quantize) else {}),
         "regard": regard.__version__,
         "verified": str(found),
         "files": files,
