@@ -184,4 +184,4 @@ def test_what_the_engine_of_an_export_cannot_do_is_not_done_by_the_bundle_inside
     result = regard(*words, "--set", "search.method=diverse", "--set", "search.longest_extra=1")
     assert result.exit_code == 1
     assert str(result.exception).startswith("The engine ctranslate2 cannot search by search.method = 'diverse'")
-    assert str(result.exception).endswith("use --engine torch.")
+    assert str(result.exception).endswith("use --engine torch or onnx.")

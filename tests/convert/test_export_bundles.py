@@ -9,18 +9,19 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from regard.api import Pipeline, exporting
+from regard.api import Pipeline, exported_huggingface, exported_transformers, exporting
 from regard.api.exporting import TARGETS, export, farthest
 from regard.api.importing import from_huggingface
 from regard.cli.app import app
 from regard.convert.ctranslate2 import Pieces, write
 from regard.convert.ctranslate2.models import unlike
+from regard.convert.huggingface.tokenizing import write as write_tokenizer
 from regard.demo import DEMOS
 from regard.errors import ConfigError, DataError, RegardError
 from tests.engines.toys import BRIEF, SEQUENCES, SIZE, made, pipeline
 from tests.tasks import test_masked as masked
 
-pytest.importorskip("ctranslate2")
+ctranslate2 = pytest.importorskip("ctranslate2")
 pytest.importorskip("onnxruntime")
 transformers = pytest.importorskip("transformers")
 
@@ -151,6 +152,22 @@ def test_quantizing_tells_the_difference_and_leaves_the_model_alone(tmp_path: Pa
     assert all(torch.equal(before[name], value) for name, value in ours.model.state_dict().items())
 
 
+@pytest.mark.parametrize("quantize", exporting.QUANTIZATIONS)
+@pytest.mark.parametrize("task", ["dialogue", "answering"])
+def test_numbers_that_a_processor_lacks_are_told_of(
+    task: str, quantize: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ours = pipeline(task, *(HEADS if task == "answering" else SMALL)[task])
+    found = export(ours, "ctranslate2", tmp_path / "out", quantize)
+    assert "compute type" not in capfd.readouterr().err
+    told = json.loads((tmp_path / "out" / "export.json").read_text())
+    runs = ctranslate2.Translator if task == "dialogue" else ctranslate2.Encoder
+    used = runs(str(tmp_path / "out")).compute_type
+    lacking = not used.startswith(quantize)
+    assert [used in note for note in found.notes if note.startswith("quantize = ")] == [True] * lacking
+    assert told.get("compute_type") == (used if lacking else None)
+
+
 def test_an_export_that_gives_something_else_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ours = pipeline("translation", *SMALL["translation"])
     written = TARGETS["ctranslate2"]
@@ -232,6 +249,137 @@ def test_transformers_goes_on_with_a_prompt_as_ours_does(begin: bool, tmp_path: 
         written = theirs.generate(**given)[0, given["input_ids"].shape[1] :]
         pieces = [piece for piece in cut.convert_ids_to_tokens(written) if piece != cut.eos_token]
         assert pieces == list(wanted.pieces)
+
+
+LLAMA = (
+    "model.position=rotary",
+    "model.norm=rms",
+    "model.attention.bias=false",
+    "model.feedforward={hidden=24,gated=true,activation='silu',bias=false}",
+)
+FORMS = {"gpt2": (), "llama": LLAMA, "qwen3": (*LLAMA, "model.attention.normed=true")}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_transformers_goes_on_with_padded_prompts_as_with_each_alone(form: str, tmp_path: Path) -> None:
+    ours = pipeline("language", *LANGUAGE, "predict.pieces=12", *FORMS[form])
+    export(ours, "huggingface", tmp_path / "out")
+    cut = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "out").eval()
+    assert theirs.config.model_type == form
+    text = ours.golden[0]["input"]["text"]
+    prompts = [text[:4], text[:30], text[:14]]
+    together = cut(prompts, padding=True, return_tensors="pt")
+    assert len(set(together["attention_mask"].sum(1).tolist())) == 3
+
+    def gone_on(given: Any) -> list[str]:
+        written = theirs.generate(**given)[:, given["input_ids"].shape[1] :]
+        return cut.batch_decode(written, skip_special_tokens=True)
+
+    alone = [gone_on(cut([prompt], return_tensors="pt"))[0] for prompt in prompts]
+    assert gone_on(together) == alone == [one.text.lstrip() for one in ours.predict(prompts)]
+
+
+@pytest.mark.parametrize(("task", "side"), [("language", "left"), ("dialogue", "left"), ("translation", "right")])
+def test_padding_stands_before_a_text_that_is_gone_on_with(task: str, side: str, tmp_path: Path) -> None:
+    changes = ("model.name=transformer_language",) if task == "dialogue" else ()
+    export(pipeline(task, *SMALL[task], *changes), "huggingface", tmp_path / "out")
+    assert transformers.AutoTokenizer.from_pretrained(tmp_path / "out").padding_side == side
+
+
+@pytest.mark.parametrize(
+    ("target", "settings"),
+    [
+        ("ctranslate2", ["predict.glossary"]),
+        ("ctranslate2", ["predict.simultaneous"]),
+        ("onnx", ["predict.simultaneous"]),
+        ("onnx", []),
+        ("huggingface", ["predict.glossary", "predict.alignment", "predict.marks"]),
+        ("huggingface", ["predict.simultaneous"]),
+    ],
+)
+def test_an_export_tells_what_is_asked_around_a_search_and_left_out(
+    target: str, settings: list[str], tmp_path: Path
+) -> None:
+    ours = pipeline("translation", *SMALL["translation"])
+    (tmp_path / "terms.tsv").write_text("reads\tliest\nbook\tBuch\n", "utf-8")
+    asked = {
+        "predict.glossary": f"predict.glossary={tmp_path / 'terms.tsv'}",
+        "predict.simultaneous": "predict.simultaneous.words=2",
+        "predict.alignment": "predict.alignment=true",
+        "predict.marks": "predict.marks=true",
+    }
+    # What onnx keeps is nothing to be told of.
+    kept = settings or ["predict.glossary", "predict.alignment"]
+    found = export(ours.with_settings(*map(asked.__getitem__, kept)), target, tmp_path / "out")
+    assert [note.split(":")[0] for note in found.notes if note.startswith("predict.")] == settings
+    assert found.differences.others == 0
+    assert json.loads((tmp_path / "out" / "export.json").read_text())["target"] == target
+
+
+def test_how_many_turns_are_read_is_left_out_and_told(tmp_path: Path) -> None:
+    ours = pipeline("dialogue", *SMALL["dialogue"], "history=2")
+    assert any(note.startswith("history = 2: ") for note in export(ours, "huggingface", tmp_path / "out").notes)
+    ours = pipeline("language", *LANGUAGE).with_settings("predict.chat=chatml")
+    assert any(note.startswith("predict.chat: ") for note in export(ours, "huggingface", tmp_path / "chat").notes)
+
+
+PLAIN_DIALOGUE = ("model.width=16", "model.name=transformer_language")
+
+
+@pytest.mark.parametrize(
+    ("task", "changes"),
+    [
+        ("language", (*LANGUAGE, *LLAMA)),
+        ("dialogue", (*PLAIN_DIALOGUE, "search.no_repeat=2")),
+        ("dialogue", (*SMALL["dialogue"], "search.no_repeat=2")),
+        ("translation", (*SMALL["translation"], "search.method=sample", "search.top_p=0.5", "search.length=wu")),
+    ],
+)
+def test_transformers_itself_is_asked_to_write_golden_texts(
+    task: str, changes: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    compared = exported_transformers._compared
+    monkeypatch.setattr(
+        exported_transformers, "_compared", lambda *given: (seen.append(len(given[-1])), compared(*given))[1]
+    )
+    export(pipeline(task, *changes), "huggingface", tmp_path / "out")
+    assert len(seen) == 3
+    assert min(seen) > 0
+
+
+def padded_after(tokenizer: Any, folder: Path, *given: Any) -> None:
+    """A tokenizer as it was written before padding had a side."""
+    write_tokenizer(tokenizer, folder, *given)
+    path = folder / "tokenizer_config.json"
+    told = json.loads(path.read_text())
+    path.write_text(json.dumps(told | {"padding_side": "right"}))
+
+
+def ended(tokenizer: Any, folder: Path, longest: int, segments: bool, frame: Any) -> None:
+    """A tokenizer that ends a text that is gone on with."""
+    write_tokenizer(tokenizer, folder, longest, segments, frame._replace(closing=(tokenizer.end,)))
+
+
+@pytest.mark.parametrize("wrong", [padded_after, ended])
+def test_an_export_with_which_transformers_writes_something_else_is_none(
+    wrong: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = pipeline("language", *LANGUAGE)
+    texts = [ours.golden[0]["input"]["text"][:size] for size in (4, 30, 14)]
+    ours = ours.with_golden([{"text": text} for text in texts])
+    monkeypatch.setattr(exported_huggingface.tokenizing, "write", wrong)
+    with pytest.raises(DataError, match="does not give what the model gives"):
+        export(ours, "huggingface", tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_transformers_cannot_be_asked_to_write_is_told(tmp_path: Path) -> None:
+    ours = pipeline("language", *LANGUAGE)
+    ours = ours.with_settings(f"predict.ends={json.dumps([ours.task.reading.tokenizer.piece(9)])}")
+    notes = export(ours, "huggingface", tmp_path / "out").notes
+    assert any("several pieces end a text" in note for note in notes)
 
 
 def test_a_language_model_comes_back_with_how_it_is_asked(tmp_path: Path) -> None:

@@ -1,18 +1,10 @@
-"""A bundle as Hugging Face's files, read back by our own importer and, where it is installed, by Transformers."""
+"""A bundle as Hugging Face's files, read back by our own importer."""
 
-import importlib
-import importlib.util
 import json
-import os
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import nn
 
 from regard.api.pipeline import Pipeline
 from regard.convert import huggingface
@@ -21,8 +13,6 @@ from regard.convert.huggingface.choosing import Choice, Known
 from regard.engines.engine import beside
 from regard.errors import DataError
 from regard.models.embedder import Embedder
-from regard.nn import native
-from regard.tasks import Result
 from regard.tasks.classification import ClassificationTask
 from regard.tasks.ending import Ending
 from regard.tasks.prompting import ContinueSettings, Prompting
@@ -31,7 +21,6 @@ from regard.text import Frame, Tokenizing
 
 # Positions that are written down where they are computed; texts are rarely longer, and recipes can say so.
 POSITIONS = 1024
-CLOSE = 1e-4
 TARGET = "target"
 POOLING = {"mean": "pooling_mode_mean_tokens", "first": "pooling_mode_cls_token", "maximum": "pooling_mode_max_tokens"}
 
@@ -44,19 +33,19 @@ def write_huggingface(pipeline: Pipeline, folder: Path) -> tuple[Choice, nn.Modu
     asked = getattr(recipe.predict, "longest", None)
     known = Known(target.padding, target.begin, target.end, max(POSITIONS, asked or 0), _labels(task))
     chosen = exporting.write(pipeline.model, known, folder)
-    positions = _positions(chosen)
-    longest = min(asked or positions, positions)
+    room = positions(chosen)
+    longest = min(asked or room, room)
     _write_tokenizer(source, folder, longest, pipeline, segments="type_vocab_size" in chosen.config)
     if target is not source:
         (folder / TARGET).mkdir()
-        _write_tokenizer(target, folder / TARGET, positions, pipeline)
+        _write_tokenizer(target, folder / TARGET, room, pipeline)
     notes = _write_generation(pipeline, chosen, folder)
     if isinstance(pipeline.model, Embedder):
         _write_pooling(pipeline.model, folder)
     return chosen, _again(pipeline.model, huggingface.read(folder)), notes
 
 
-def _positions(chosen: Choice) -> int:
+def positions(chosen: Choice) -> int:
     """How many positions the model has vectors or angles for."""
     return int(chosen.config.get("max_position_embeddings") or chosen.config["n_positions"])
 
@@ -103,7 +92,7 @@ def _write_generation(pipeline: Pipeline, chosen: Choice, folder: Path) -> tuple
     start = chosen.config.get("decoder_start_token_id")
     special["eos_token_id"] = _ends(pipeline, special["eos_token_id"])
     named = {**special, **({} if start is None else {"decoder_start_token_id": start})}
-    told = generating.written(search, _most(pipeline), _positions(chosen))
+    told = generating.written(search, most(pipeline), positions(chosen))
     never = _unwritten(pipeline)
     values = {**named, **told.values, **({"suppress_tokens": never} if never else {})}
     (folder / generating.FILE).write_text(json.dumps(values, indent=2) + "\n", "utf-8")
@@ -132,7 +121,7 @@ def _ends(pipeline: Pipeline, first: int) -> int | list[int]:
     return [first, *map(task.reading.tokenizer.id, further)] if further else first
 
 
-def _most(pipeline: Pipeline) -> int | None:
+def most(pipeline: Pipeline) -> int | None:
     """The most new pieces of an output, the end counted; None where that depends on the source."""
     recipe: Any = pipeline.recipe
     if hasattr(recipe.predict, "pieces"):
@@ -169,67 +158,3 @@ def _again(model: nn.Module, found: huggingface.Imported) -> nn.Module:
     parts: dict[str, Any] = {"encoder": found.model} | ({} if found.head is None else {"head": found.head})
     made: nn.Module = beside(model, **parts)
     return made
-
-
-def agreeing(pipeline: Pipeline, chosen: Choice, folder: Path, results: Sequence[Result]) -> list[str]:
-    """Nothing, once Transformers' own class gave the same logits; a sentence where it is not there to be asked."""
-    if importlib.util.find_spec("transformers") is None:
-        return ["Transformers is not installed, so only our own importer has read the export again."]
-    with _offline() as transformers, torch.no_grad(), native.without():
-        theirs = getattr(transformers, chosen.kind).from_pretrained(folder, local_files_only=True).eval()
-        for _ in range(2):
-            pieces = torch.randint(4, _size(pipeline), (2, 9))
-            distance = float((_logits(pipeline.model, pieces) - _their_logits(theirs, pieces)).abs().max())
-            if not distance <= CLOSE:
-                raise DataError(
-                    f"{chosen.kind} gives logits that differ from ours by {distance:.1e}; nothing was written."
-                )
-    return []
-
-
-def _size(pipeline: Pipeline) -> int:
-    model: Any = pipeline.model
-    vocabulary = getattr(model, "vocabulary", None)
-    return model.encoder.embedding.vocabulary if vocabulary is None else min(vocabulary.source, vocabulary.target)
-
-
-def _logits(model: Any, pieces: Int[Tensor, "B T"]) -> Float[Tensor, "B *X V"]:
-    """What stands above the last states of ours: logits of pieces, tags or labels, or the states themselves."""
-    if hasattr(model, "output") and hasattr(model, "encoder"):
-        return model.output.readout(model(pieces, pieces[:, :5]).hidden)
-    if hasattr(model, "output"):
-        return model.output.readout(model(pieces).hidden)
-    if isinstance(model, Embedder):
-        return model.encoder(pieces)
-    return model(pieces)
-
-
-def _their_logits(model: Any, pieces: Int[Tensor, "B T"]) -> Float[Tensor, "B *X V"]:
-    if model.config.is_encoder_decoder:
-        return model(input_ids=pieces, decoder_input_ids=pieces[:, :5]).logits
-    found = model(input_ids=pieces)
-    if "start_logits" in found:
-        return torch.stack([found.start_logits, found.end_logits], dim=-1)
-    return found.logits if "logits" in found else found.last_hidden_state
-
-
-@contextmanager
-def _offline() -> Iterator[Any]:
-    """Transformers without the network, and without its words about what it loads."""
-    before = os.environ.get("HF_HUB_OFFLINE")
-    os.environ["HF_HUB_OFFLINE"] = "1"
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            transformers: Any = importlib.import_module("transformers")
-            logging = transformers.utils.logging
-            level = logging.get_verbosity()
-            logging.set_verbosity_error()
-            logging.disable_progress_bar()
-            yield transformers
-            logging.set_verbosity(level)
-    finally:
-        if before is None:
-            del os.environ["HF_HUB_OFFLINE"]
-        else:
-            os.environ["HF_HUB_OFFLINE"] = before

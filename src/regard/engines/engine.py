@@ -21,6 +21,8 @@ class Engine:
     name: str
     model: nn.Module
     check: Callable[[Any], None] = nothing
+    # What its numbers are, where that is the engine's to choose: stored ones are others where a processor lacks them.
+    numbers: str = ""
 
 
 def beside(module: nn.Module, **attributes: Any) -> Any:

@@ -25,7 +25,7 @@ def common(settings: StackSettings, gated: bool = False) -> Iterator[Fault]:
     for what, allowed in plain.items():
         part = getattr(attention, what)
         if part.name not in allowed or part.options:
-            yield f"attention.{what} = {part}", "its attention is that of Vaswani et al."
+            yield f"attention.{what} = {part}", "its attention is Vaswani et al.'s"
     if settings.feedforward.gated != gated:
         yield (
             f"feedforward.gated = {settings.feedforward.gated}",

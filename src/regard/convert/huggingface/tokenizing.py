@@ -34,10 +34,15 @@ DECODERS: dict[str, Any] = {
 def write(
     tokenizer: Tokenizing, folder: Path, longest: int, segments: bool = False, frame: Frame | None = None
 ) -> None:
-    """Both files in a folder that is there; a model with `segments` is told which of two texts a piece is in."""
+    """Both files in a folder that is there; a model with `segments` is told which of two texts a piece is in.
+
+    A text with a `frame` of its own is gone on with.
+    """
     made = library(tokenizer, frame)
     made.save(str(folder / "tokenizer.json"))
     config = _config(tokenizer, longest)
+    # Transformers goes on after the last place of a row, where padding must not stand.
+    config |= {} if frame is None else {"padding_side": "left"}
     config["model_input_names"] += ["token_type_ids"] if segments else []
     (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n", "utf-8")
 

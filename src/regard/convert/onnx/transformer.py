@@ -45,7 +45,7 @@ def _faults(settings: StackSettings) -> Iterator[tuple[str, str]]:
         for what, known in PLAIN.items():
             part = getattr(attention, what)
             if part.name not in known or part.options:
-                yield f"{name}.{what} = {part}", "its attention is that of Vaswani et al."
+                yield f"{name}.{what} = {part}", "its attention is Vaswani et al.'s"
     if settings.norm.name == "batch":
         yield "norm = batch", "it knows layer, rms and none"
 

@@ -21,6 +21,7 @@ class Encoding:
         self.encoder, self.positions = encoder, positions
         self.segments = encoder.embedding.segments is not None
         self._library: Any = library().Encoder(str(folder), **settings)
+        self.numbers = str(self._library.compute_type)
 
     def __call__(
         self,

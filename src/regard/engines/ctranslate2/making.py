@@ -71,11 +71,12 @@ def _engine(kind: Kind, model: Any, pieces: Pieces, folder: Path, settings: Opti
     if kind == "encoder":
         encoder = model.encoder
         run = Encoding(folder, encoder, positions(encoder), settings)
-        return Engine(NAME, beside(model, encoder=beside(encoder, forward=run)))
-    writer = Sharing(WRITERS[kind](folder, pieces, positions(model), settings), settings["inter_threads"])
+        return Engine(NAME, beside(model, encoder=beside(encoder, forward=run)), numbers=run.numbers)
+    one = WRITERS[kind](folder, pieces, positions(model), settings)
+    writer = Sharing(one, settings["inter_threads"])
     # One caller more than workers: while they write, the batch before is put into words.
     searcher = CTranslate2Searcher(writer, model, (pieces.end,), settings["inter_threads"] + 1, _device(model))
-    return Engine(NAME, beside(model, searcher=searcher), lambda recipe: refuse_stepwise(NAME, recipe))
+    return Engine(NAME, beside(model, searcher=searcher), lambda recipe: refuse_stepwise(NAME, recipe), one.numbers)
 
 
 def _device(model: Any) -> torch.device:

@@ -1,4 +1,4 @@
-"""What CTranslate2's search cannot do, each told in one sentence that names the engine that can."""
+"""What CTranslate2's search cannot do, each told in one sentence that names the engines that can."""
 
 from collections.abc import Iterator
 
@@ -6,21 +6,25 @@ from regard.decode import Asked, Request, SearchSettings
 from regard.errors import RequestError
 
 METHODS = ("greedy", "beam", "sample")
+# Both are searched by our own search.
+OURS = "torch or onnx"
 
 
 def refuse(asked: Asked) -> None:
     """A RequestError for the first thing that is asked and cannot be."""
     wishes = [] if asked.requests is None else list(asked.requests)
     found = [*_settings(asked.settings), *(said for wish in wishes for said in _request(wish, asked.settings))]
+    # A graph does not show what was looked at either.
+    if asked.settings.coverage:
+        told = f"weigh what was looked at as we do (search.coverage = {asked.settings.coverage})"
+        raise RequestError(f"The engine ctranslate2 cannot {told}; use --engine torch.")
     for said in found:
-        raise RequestError(f"The engine ctranslate2 cannot {said}; use --engine torch.")
+        raise RequestError(f"The engine ctranslate2 cannot {said}; use --engine {OURS}.")
 
 
 def _settings(settings: SearchSettings) -> Iterator[str]:
     if settings.method not in METHODS:
         yield f"search by search.method = {settings.method!r} (it can by {', '.join(METHODS)})"
-    if settings.coverage:
-        yield f"weigh what was looked at as we do (search.coverage = {settings.coverage})"
     if settings.method == "beam" and settings.stop != "first":
         yield f"go on until it is sure (search.stop = {settings.stop!r})"
     if settings.method == "beam" and settings.length.name not in ("none", "average"):
@@ -47,9 +51,9 @@ def refuse_stream(settings: SearchSettings) -> None:
     if settings.method == "beam" and settings.beams > 1:
         raise RequestError(
             f"The engine ctranslate2 cannot show what is settled of {settings.beams} beams while they grow; "
-            "use --engine torch, or search.method=greedy."
+            f"use --engine {OURS}, or search.method=greedy."
         )
     if settings.best > 1:
         raise RequestError(
-            f"The engine ctranslate2 cannot show {settings.best} samples while they grow; use --engine torch."
+            f"The engine ctranslate2 cannot show {settings.best} samples while they grow; use --engine {OURS}."
         )

@@ -95,6 +95,7 @@ class Translator:
         self.positions = positions
         self.source, self.target = Names(pieces.source), Names(pieces.target)
         self._library = library().Translator(str(folder), **settings)
+        self.numbers = str(self._library.compute_type)
 
     def reach(self, row: Row) -> int:
         return max(len(row.source), row.limit)
@@ -130,6 +131,7 @@ class Generator:
         self.positions = positions
         self.target = Names(pieces.target)
         self._library = library().Generator(str(folder), **settings)
+        self.numbers = str(self._library.compute_type)
 
     def reach(self, row: Row) -> int:
         return len(row.source) + row.limit
