@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from regard.attention import HeadsSettings
 from regard.config import Part
+from regard.convert.ctranslate2.positions import HALVES
 from regard.convert.onnx import expresses
 from regard.errors import ConfigError
 from regard.models import LanguageSettings, StackSettings, TransformerSettings
@@ -26,6 +27,15 @@ def check(settings: StackSettings) -> None:
         raise ConfigError(f"CTranslate2 cannot run a model with {setting}: {why}. Use the engine {others}.")
 
 
+def check_rounded(settings: StackSettings, quantize: str | None) -> None:
+    """A ConfigError for numbers so short that positions are others by them."""
+    if quantize in HALVES and placed_inside(settings).attention.position.options.get("stretch"):
+        raise ConfigError(
+            f"quantize = {quantize} and stretched rotary positions: how much slower each plane turns would be "
+            "rounded too. Use quantize = int8, or none."
+        )
+
+
 def _stack(settings: StackSettings) -> Iterator[tuple[str, str]]:
     yield from _attention("attention", settings.attention, settings.norm)
     if settings.position.name not in POSITIONS or settings.attention.position.name not in (
@@ -37,8 +47,6 @@ def _stack(settings: StackSettings) -> Iterator[tuple[str, str]]:
     elif placed_outside(settings).name != "none" and settings.attention.position.name != "none":
         both = f"position = {settings.position} and attention.position = {settings.attention.position}"
         yield both, "its positions are either added to the embeddings or inside attention"
-    elif placed_inside(settings).attention.position.options.get("stretch"):
-        yield "stretched rotary positions", "its turns are plain here"
     elif placed_inside(settings).attention.position.name == "relative" and settings.attention.score.name == "dot":
         yield "attention.score = dot and relative positions", "it scales what these add as it scales its products"
     if settings.place == "deepnorm":

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention import MultiHeadAttention
+from regard.convert.ctranslate2.positions import fill_stretch
 from regard.models.transformer import Stack
 from regard.nn.blocks import Block
 from regard.nn.embeddings import Embedding, Readout
@@ -54,6 +55,8 @@ def fill_attention(spec: Any, attention: MultiHeadAttention, norm: nn.Module, cr
     if hasattr(spec, "relative_position_keys"):
         spec.relative_position_keys = array(position.keys[0])
         spec.relative_position_values = array(position.values[0])
+    if hasattr(spec, "rotary_scaling_long_factor"):
+        fill_stretch(spec, position.rates)
 
 
 def fill_feedforward(spec: Any, layer: FeedForward, norm: nn.Module) -> None:
