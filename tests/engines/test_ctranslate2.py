@@ -229,6 +229,8 @@ def stretched(**stretch: Any) -> dict[str, Any]:
 
 
 TURNED = {**SEQUENCES["llama-like"], "position": {"name": "rotary", "base": 500.0}}
+GROUPS = {**SMALL, "place": "pre", "attention": {"heads": 6, "groups": 3, "each": 4}}
+BUCKETS = {"name": "bucketed", "buckets": 8, "farthest": 12}
 # What is held, and the same model without it.
 POSITIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "linear": (stretched(factor=3.0), TURNED),
@@ -238,8 +240,20 @@ POSITIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {**TURNED, "position": {"name": "rotary", "layout": "halves", "stretch": {"factor": 8.0, "length": 12}}},
         {**TURNED, "position": {"name": "rotary", "layout": "halves"}},
     ),
+    "alibi": ({**SMALL, "position": "alibi"}, {**SMALL, "position": "none"}),
+    "alibi, groups": ({**GROUPS, "position": "alibi"}, {**GROUPS, "position": "none"}),
+    "buckets": ({**SMALL, "position": BUCKETS}, {**SMALL, "position": "none"}),
+    "buckets of one side": (
+        {**GROUPS, "position": {**BUCKETS, "two_sided": False}},
+        {**GROUPS, "position": BUCKETS},
+    ),
 }
-PLACED = [(name, position) for name in ("transformer", "transformer_language") for position in POSITIONS]
+PLACED = [
+    (name, position)
+    for name in ("transformer", "transformer_language")
+    for position in POSITIONS
+    if name == "transformer" or not position.startswith("buckets")
+]
 
 
 @pytest.mark.parametrize(("name", "position"), PLACED)
@@ -333,7 +347,7 @@ BOTH = {**SMALL, "attention": {"heads": 4, "position": "rotary"}}
             {**SMALL, "norm": {"name": "rms", "epsilon": 0.1}, "attention": {"heads": 4, "normed": True}},
             "one epsilon for all.*torch or onnx",
         ),
-        ({**SMALL, "position": "alibi"}, "position = alibi.*torch or onnx"),
+        ({**SMALL, "attention": {"heads": 4, "scope": "window"}}, "scope = window.*its windows.*engine torch\\."),
         ({**SMALL, "attention": {"heads": 4, "normalizer": "sparsemax"}}, "normalizer = .*Use the engine torch\\."),
     ],
 )
@@ -350,6 +364,11 @@ def test_turns_that_would_be_rounded_are_refused(quantize: str, tmp_path: Path) 
     held, _ = POSITIONS["linear"]
     with pytest.raises(ConfigError, match=rf"quantize = {quantize} and stretched rotary.*int8"):
         write(made("transformer_language", held), PIECES, tmp_path, quantize)
+
+
+def test_a_prompt_of_a_decoder_with_buckets_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"bucketed positions: its decoders take every piece.*torch or onnx"):
+        running(made("transformer_language", {**SMALL, "position": BUCKETS}))
 
 
 def test_heads_that_are_normed_are_refused_where_a_decoder_reads_a_source() -> None:

@@ -13,11 +13,11 @@ from regard.models.transformer import placed_inside, placed_outside
 # Part, the names it may have, and what CTranslate2 has instead.
 PLAIN: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("score", ("scaled_dot", "dot"), "its attention is a product of queries and keys"),
-    ("scope", ("global",), "its attention sees everything"),
+    ("scope", ("global",), "its attention sees everything; its windows bound what is kept, not what is seen"),
     ("normalizer", ("softmax",), "its attention is a softmax"),
     ("output", ("sum",), "its attention gives the weighted sum"),
 )
-POSITIONS = ("none", "learned", "one_hot", "sinusoidal", "rotary", "relative")
+POSITIONS = ("none", "learned", "one_hot", "sinusoidal", "rotary", "relative", "alibi", "bucketed")
 
 
 def check(settings: StackSettings) -> None:
@@ -78,6 +78,9 @@ def _embedding(settings: StackSettings) -> Iterator[tuple[str, str]]:
 def _decoder(settings: StackSettings) -> Iterator[tuple[str, str]]:
     if isinstance(settings, LanguageSettings) and settings.embedding.segments:
         yield f"embedding.segments = {settings.embedding.segments}", "its decoders have no segments"
+    if isinstance(settings, LanguageSettings) and placed_inside(settings).attention.position.name == "bucketed":
+        # CTranslate2 4.8: the offset of a query is that of the last one, whichever it is.
+        yield "bucketed positions", "its decoders take every piece of a prompt to be the last one"
     if not isinstance(settings, TransformerSettings):
         return
     if settings.embedding.segments:

@@ -144,10 +144,13 @@ def _options(settings: StackSettings, decoder: bool) -> dict[str, Any]:
         "ffn_glu": settings.feedforward.gated,
         "rms_norm": settings.norm.name == "rms",
         "relative_position": position.name == "relative",
+        # Its encoders know no ALiBi; but its line is a table of distances as well.
+        "relative_attention_bias": position.name == "bucketed" or (position.name == "alibi" and not decoder),
         "num_heads_kv": settings.attention.groups,
         "head_dim": settings.attention.each,
         "qk_norm": settings.attention.normed,
     }
+    options |= {"alibi": position.name == "alibi"} if decoder else {}
     return options | (_rotary(position, settings) if position.name == "rotary" else {})
 
 
