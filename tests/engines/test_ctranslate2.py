@@ -2,6 +2,7 @@
 
 from collections import Counter
 from itertools import chain, pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.convert.ctranslate2 import Pieces
+from regard.convert.ctranslate2 import Pieces, write
 from regard.decode import Hypothesis, Request, SearchSettings, search, stream
 from regard.engines import engine
 from regard.engines.ctranslate2 import run
@@ -220,6 +221,68 @@ def test_greedy_pieces_come_as_they_are_written(models: dict[str, tuple[Any, Any
     assert all(later[: len(first)] == first for first, later in pairwise(settled))
 
 
+# --- positions -------------------------------------------------------------------------------------------------------
+
+
+def stretched(**stretch: Any) -> dict[str, Any]:
+    return {**SEQUENCES["llama-like"], "position": {"name": "rotary", "base": 500.0, "stretch": stretch}}
+
+
+TURNED = {**SEQUENCES["llama-like"], "position": {"name": "rotary", "base": 500.0}}
+GROUPS = {**SMALL, "place": "pre", "attention": {"heads": 6, "groups": 3, "each": 4}}
+BUCKETS = {"name": "bucketed", "buckets": 8, "farthest": 12}
+# What is held, and the same model without it.
+POSITIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "linear": (stretched(factor=3.0), TURNED),
+    "as in Llama 3.1": (stretched(factor=8.0, length=12), TURNED),
+    "by planes": (stretched(factor=2.0, planes=(1.5, 5.0)), TURNED),
+    "halves": (
+        {**TURNED, "position": {"name": "rotary", "layout": "halves", "stretch": {"factor": 8.0, "length": 12}}},
+        {**TURNED, "position": {"name": "rotary", "layout": "halves"}},
+    ),
+    "alibi": ({**SMALL, "position": "alibi"}, {**SMALL, "position": "none"}),
+    "alibi, groups": ({**GROUPS, "position": "alibi"}, {**GROUPS, "position": "none"}),
+    "buckets": ({**SMALL, "position": BUCKETS}, {**SMALL, "position": "none"}),
+    "buckets of one side": (
+        {**GROUPS, "position": {**BUCKETS, "two_sided": False}},
+        {**GROUPS, "position": BUCKETS},
+    ),
+}
+PLACED = [
+    (name, position)
+    for name in ("transformer", "transformer_language")
+    for position in POSITIONS
+    if name == "transformer" or not position.startswith("buckets")
+]
+
+
+@pytest.mark.parametrize(("name", "position"), PLACED)
+def test_a_long_output_has_the_positions_of_ours(name: str, position: str) -> None:
+    held, without = POSITIONS[position]
+    model, other = made(name, held), made(name, without)
+    other.load_state_dict(model.state_dict(), strict=False)
+    theirs = running(model)
+    theirs.searcher = theirs.searcher.ending(Silent(model), (2,))
+    settings = SearchSettings(method="greedy", longest_factor=0.0, longest_extra=60)
+    for lengths in ([5, 5], [30, 2, 9], [40]):
+        source, real = sources(*lengths)
+        found = search(theirs, source, real, settings, banned=())
+        same(search(model, source, real, settings, banned=()), found)
+        with pytest.raises(AssertionError):
+            same(search(other, source, real, settings, banned=()), found)
+
+
+@pytest.mark.parametrize(("name", "position"), PLACED)
+@pytest.mark.parametrize("how", ["beam", "n best"])
+def test_searches_have_the_positions_of_ours(name: str, position: str, how: str) -> None:
+    model = made(name, POSITIONS[position][0])
+    settings = SearchSettings.read({"longest_factor": 1.0, "longest_extra": 20, **SEARCHES[how]})
+    pair = model, running(model)
+    both(pair, settings, [5, 2, 3, 30])
+    both(pair, settings, [12, 12])
+    both(pair, settings, [6], requests=[Request(prefix=(5, 9, 6, 7, 8, 9, 10))])
+
+
 # --- sampling: another luck, the same odds ---------------------------------------------------------------------------
 
 
@@ -282,12 +345,11 @@ BOTH = {**SMALL, "attention": {"heads": 4, "position": "rotary"}}
         (BOTH, "position = sinusoidal and attention.position = rotary.*torch or onnx"),
         ({**BOTH, "position": "learned", "attention": {"heads": 4, "position": "relative"}}, "either.*torch or onnx"),
         ({**SMALL, "position": "relative", "attention": {"heads": 4, "score": "dot"}}, "score = dot and relative"),
-        ({**SMALL, "position": {"name": "rotary", "stretch": {"factor": 2.0}}}, "stretched rotary.*torch or onnx"),
         (
             {**SMALL, "norm": {"name": "rms", "epsilon": 0.1}, "attention": {"heads": 4, "normed": True}},
             "one epsilon for all.*torch or onnx",
         ),
-        ({**SMALL, "position": "alibi"}, "position = alibi.*torch or onnx"),
+        ({**SMALL, "attention": {"heads": 4, "scope": "window"}}, "scope = window.*its windows.*engine torch\\."),
         ({**SMALL, "attention": {"heads": 4, "normalizer": "sparsemax"}}, "normalizer = .*Use the engine torch\\."),
     ],
 )
@@ -297,6 +359,18 @@ def test_models_it_would_run_otherwise_are_refused_and_an_engine_that_can_is_nam
     for name in ("transformer", "transformer_language"):
         with pytest.raises(ConfigError, match=said):
             running(made(name, settings))
+
+
+@pytest.mark.parametrize("quantize", ["float16", "bfloat16"])
+def test_turns_that_would_be_rounded_are_refused(quantize: str, tmp_path: Path) -> None:
+    held, _ = POSITIONS["linear"]
+    with pytest.raises(ConfigError, match=rf"quantize = {quantize} and stretched rotary.*int8"):
+        write(made("transformer_language", held), PIECES, tmp_path, quantize)
+
+
+def test_a_prompt_of_a_decoder_with_buckets_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"bucketed positions: its decoders take every piece.*torch or onnx"):
+        running(made("transformer_language", {**SMALL, "position": BUCKETS}))
 
 
 def test_heads_that_are_normed_are_refused_where_a_decoder_reads_a_source() -> None:

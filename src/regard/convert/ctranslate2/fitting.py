@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from regard.attention import HeadsSettings
 from regard.config import Part
+from regard.convert.ctranslate2.positions import HALVES
 from regard.convert.onnx import expresses
 from regard.errors import ConfigError
 from regard.models import LanguageSettings, StackSettings, TransformerSettings
@@ -12,11 +13,11 @@ from regard.models.transformer import placed_inside, placed_outside
 # Part, the names it may have, and what CTranslate2 has instead.
 PLAIN: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("score", ("scaled_dot", "dot"), "its attention is a product of queries and keys"),
-    ("scope", ("global",), "its attention sees everything"),
+    ("scope", ("global",), "its attention sees everything; its windows bound what is kept, not what is seen"),
     ("normalizer", ("softmax",), "its attention is a softmax"),
     ("output", ("sum",), "its attention gives the weighted sum"),
 )
-POSITIONS = ("none", "learned", "one_hot", "sinusoidal", "rotary", "relative")
+POSITIONS = ("none", "learned", "one_hot", "sinusoidal", "rotary", "relative", "alibi", "bucketed")
 
 
 def check(settings: StackSettings) -> None:
@@ -24,6 +25,15 @@ def check(settings: StackSettings) -> None:
     for setting, why in (*_stack(settings), *_decoder(settings)):
         others = "torch or onnx" if expresses(settings) else "torch"
         raise ConfigError(f"CTranslate2 cannot run a model with {setting}: {why}. Use the engine {others}.")
+
+
+def check_rounded(settings: StackSettings, quantize: str | None) -> None:
+    """A ConfigError for numbers so short that positions are others by them."""
+    if quantize in HALVES and placed_inside(settings).attention.position.options.get("stretch"):
+        raise ConfigError(
+            f"quantize = {quantize} and stretched rotary positions: how much slower each plane turns would be "
+            "rounded too. Use quantize = int8, or none."
+        )
 
 
 def _stack(settings: StackSettings) -> Iterator[tuple[str, str]]:
@@ -37,8 +47,6 @@ def _stack(settings: StackSettings) -> Iterator[tuple[str, str]]:
     elif placed_outside(settings).name != "none" and settings.attention.position.name != "none":
         both = f"position = {settings.position} and attention.position = {settings.attention.position}"
         yield both, "its positions are either added to the embeddings or inside attention"
-    elif placed_inside(settings).attention.position.options.get("stretch"):
-        yield "stretched rotary positions", "its turns are plain here"
     elif placed_inside(settings).attention.position.name == "relative" and settings.attention.score.name == "dot":
         yield "attention.score = dot and relative positions", "it scales what these add as it scales its products"
     if settings.place == "deepnorm":
@@ -70,6 +78,9 @@ def _embedding(settings: StackSettings) -> Iterator[tuple[str, str]]:
 def _decoder(settings: StackSettings) -> Iterator[tuple[str, str]]:
     if isinstance(settings, LanguageSettings) and settings.embedding.segments:
         yield f"embedding.segments = {settings.embedding.segments}", "its decoders have no segments"
+    if isinstance(settings, LanguageSettings) and placed_inside(settings).attention.position.name == "bucketed":
+        # CTranslate2 4.8: the offset of a query is that of the last one, whichever it is.
+        yield "bucketed positions", "its decoders take every piece of a prompt to be the last one"
     if not isinstance(settings, TransformerSettings):
         return
     if settings.embedding.segments:

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention import MultiHeadAttention
+from regard.convert.ctranslate2.positions import fill_distances, fill_stretch
 from regard.models.transformer import Stack
 from regard.nn.blocks import Block
 from regard.nn.embeddings import Embedding, Readout
@@ -54,6 +55,8 @@ def fill_attention(spec: Any, attention: MultiHeadAttention, norm: nn.Module, cr
     if hasattr(spec, "relative_position_keys"):
         spec.relative_position_keys = array(position.keys[0])
         spec.relative_position_values = array(position.values[0])
+    if hasattr(spec, "rotary_scaling_long_factor"):
+        fill_stretch(spec, position.rates)
 
 
 def fill_feedforward(spec: Any, layer: FeedForward, norm: nn.Module) -> None:
@@ -75,6 +78,8 @@ def fill_stack(spec: Any, stack: Stack, embedding: Embedding) -> None:
     """Everything above the table of pieces."""
     for layer, block in zip(spec.layer, stack.each(), strict=True):
         fill_block(layer, block)
+        if hasattr(layer.self_attention, "relative_attention_bias"):
+            fill_distances(layer.self_attention, block.attention, ahead=not hasattr(spec, "projection"))
     if hasattr(spec, "layer_norm"):
         fill_norm(spec.layer_norm, stack.norm)
     if hasattr(spec, "layernorm_embedding"):

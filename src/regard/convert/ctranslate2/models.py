@@ -8,7 +8,7 @@ from typing import Any, Literal
 from torch import nn
 
 from regard.config import Part
-from regard.convert.ctranslate2.fitting import check, epsilon
+from regard.convert.ctranslate2.fitting import check, check_rounded, epsilon
 from regard.convert.ctranslate2.layers import fill_embedding, fill_output, fill_stack
 from regard.convert.ctranslate2.library import library
 from regard.errors import ConfigError
@@ -67,7 +67,9 @@ def kind(model: nn.Module) -> Kind:
 def write(model: Any, pieces: Pieces, folder: Path, quantize: str | None = None) -> Kind:
     """The model in CTranslate2's own form, in a folder that is there; what it is."""
     what = kind(model)
-    check(model.encoder.settings if what == "encoder" and hasattr(model, "encoder") else model.settings)
+    settings = model.encoder.settings if what == "encoder" and hasattr(model, "encoder") else model.settings
+    check(settings)
+    check_rounded(settings, quantize)
     spec = SPECS[what](model, pieces)
     spec.validate()
     spec.optimize(quantization=quantize)
@@ -142,10 +144,13 @@ def _options(settings: StackSettings, decoder: bool) -> dict[str, Any]:
         "ffn_glu": settings.feedforward.gated,
         "rms_norm": settings.norm.name == "rms",
         "relative_position": position.name == "relative",
+        # Its encoders know no ALiBi; but its line is a table of distances as well.
+        "relative_attention_bias": position.name == "bucketed" or (position.name == "alibi" and not decoder),
         "num_heads_kv": settings.attention.groups,
         "head_dim": settings.attention.each,
         "qk_norm": settings.attention.normed,
     }
+    options |= {"alibi": position.name == "alibi"} if decoder else {}
     return options | (_rotary(position, settings) if position.name == "rotary" else {})
 
 
@@ -155,7 +160,13 @@ def _rotary(position: Part, settings: StackSettings) -> dict[str, Any]:
         "rotary_dim": int(each * position.options.get("share", 1.0)),
         "rotary_interleave": position.options.get("layout", "pairs") == "pairs",
         "rotary_base": position.options.get("base", 10000.0),
+        "rotary_scaling_type": _scaling().Su if position.options.get("stretch") else None,
     }
+
+
+def _scaling() -> Any:
+    """What rotary positions are stretched by; "Su" gives each plane its own factor."""
+    return library().specs.attention_spec.RotaryScalingType
 
 
 SPECS: dict[Kind, Callable[[Any, Pieces], Any]] = {

@@ -11,6 +11,7 @@ import torch
 from regard.convert import ctranslate2
 from regard.convert.ctranslate2 import Kind, Pieces
 from regard.convert.ctranslate2.layers import places
+from regard.convert.ctranslate2.positions import LINE
 from regard.engines.ctranslate2.encoding import Encoding
 from regard.engines.ctranslate2.running import WRITERS, Options
 from regard.engines.ctranslate2.searching import CTranslate2Searcher
@@ -87,4 +88,6 @@ def _device(model: Any) -> torch.device:
 def positions(model: Any) -> int | None:
     """The most positions there are vectors for; None where they are computed."""
     inside = {model.settings.attention.position.name, model.settings.position.name}
-    return None if {"rotary", "relative"} & inside else len(places(model.embedding))
+    if "alibi" in inside:
+        return LINE
+    return None if {"rotary", "relative", "bucketed"} & inside else len(places(model.embedding))
