@@ -74,8 +74,8 @@ def lively(model: nn.Module, spread: float = 0.3) -> Any:
     return model.eval()
 
 
-def made(name: str, settings: dict[str, Any], size: int = SIZE) -> Any:
-    torch.manual_seed(1)
+def made(name: str, settings: dict[str, Any], size: int = SIZE, seed: int = 1) -> Any:
+    torch.manual_seed(seed)
     return lively(build(name, settings, Vocabulary(size, size)))
 
 

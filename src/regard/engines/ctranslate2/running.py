@@ -50,7 +50,8 @@ class Writer(Protocol):
 
     # The most positions it knows, if there is a limit.
     positions: int | None
-    # Whether a prefix is counted in the length of an output that is ranked.
+    # Whether an output and its prefix are a text apart from what was read: a prefix is counted in the length that is
+    # ranked, and what was read may be repeated where nothing else may.
     counts_prefix: bool
 
     def write(
@@ -139,13 +140,16 @@ class Generator:
     def write(
         self, rows: Sequence[Row], options: Options, stops: Sequence[int], hear: Hear | None
     ) -> list[list[Output]]:
-        """Prompts of one piece apart: in company with longer ones CTranslate2 gives those back with their outputs."""
+        """Prompts of one piece apart: in company with longer ones CTranslate2 gives those back with their outputs. With
+        beams, those of every length: beside longer ones an output that ends at once may be lost."""
+        apart: dict[int, list[int]] = {}
+        for number, row in enumerate(rows):
+            length = len(row.source) + len(row.prefix)
+            apart.setdefault(length if options["beam_size"] > 1 else min(length, 2), []).append(number)
         found: dict[int, list[Output]] = {}
-        for short in (True, False):
-            some = [number for number, row in enumerate(rows) if (len(row.source) + len(row.prefix) == 1) == short]
+        for some in apart.values():
             heard = None if hear is None else partial(_heard, hear, some)
-            written = self._write([rows[number] for number in some], options, stops, heard) if some else []
-            found.update(zip(some, written, strict=True))
+            found.update(zip(some, self._write([rows[number] for number in some], options, stops, heard), strict=True))
         return [found[number] for number in range(len(rows))]
 
     def _write(

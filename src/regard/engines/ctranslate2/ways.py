@@ -114,6 +114,8 @@ class Searching:
     def forbidden(self, rows: Sequence[Row]) -> list[Found]:
         """Outputs with all forbidden that may not be written, rows that avoid the same together."""
         found: list[Found] = [None] * len(rows)
+        if self.settings.no_repeat and not self.writer.counts_prefix:
+            return found
         for avoid in dict.fromkeys(row.avoid for row in rows):
             some = [number for number, row in enumerate(rows) if row.avoid == avoid]
             alike = [rows[number] for number in some]
