@@ -231,6 +231,16 @@ def test_greedy_pieces_come_as_they_are_written(models: dict[str, tuple[Any, Any
     assert all(later[: len(first)] == first for first, later in pairwise(settled))
 
 
+def test_a_streamed_text_does_not_repeat_what_it_begins_with() -> None:
+    settings = SearchSettings(method="greedy", longest_extra=20, longest_factor=0.0, no_repeat=2)
+    request = Request(prefix=(5, 9, 6, 7, 8, 9, 10))
+    for seed in (2, 3, 8):
+        model = made("transformer_language", LANGUAGES["gpt2-like"], seed=seed)
+        source, real = sources(12)
+        told = list(stream(running(model), source, real, settings, request, None, (0, 3)))
+        same(search(model, source, real, settings, requests=[request], banned=(0, 3)), [list(told[-1].outputs)])
+
+
 # --- positions -------------------------------------------------------------------------------------------------------
 
 

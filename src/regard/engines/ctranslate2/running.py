@@ -51,7 +51,7 @@ class Writer(Protocol):
     # The most positions it knows, if there is a limit.
     positions: int | None
     # Whether an output and its prefix are a text apart from what was read: a prefix is counted in the length that is
-    # ranked, and what was read may be repeated where nothing else may.
+    # ranked, and it is there that repeats are looked for.
     counts_prefix: bool
 
     def write(

@@ -69,7 +69,7 @@ class CTranslate2Searcher:
         refuse_stream(asked.settings)
         (row,) = self.rows(asked)
         searching = self.searching(asked)
-        if not self.fits(row):
+        if not self.fits(row) or (searching.astray and row.prefix):
             yield self.whole(asked)
             return
         done: list[list[Output]] = []

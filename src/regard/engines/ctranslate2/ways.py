@@ -58,6 +58,12 @@ class Searching:
         """What stands nowhere inside an output."""
         return self.banned.union(self.stops)
 
+    @property
+    def astray(self) -> bool:
+        """Whether it would look for repeats elsewhere than in an output: of prompts in what is longer than the shortest
+        of the batch, and never in a prefix."""
+        return bool(self.settings.no_repeat) and not self.writer.counts_prefix
+
     def options(self, rows: Sequence[Row], forbid: bool) -> dict[str, Any]:
         """What CTranslate2 is told, with or without what may not be written."""
         settings = self.settings
@@ -114,7 +120,7 @@ class Searching:
     def forbidden(self, rows: Sequence[Row]) -> list[Found]:
         """Outputs with all forbidden that may not be written, rows that avoid the same together."""
         found: list[Found] = [None] * len(rows)
-        if self.settings.no_repeat and not self.writer.counts_prefix:
+        if self.astray:
             return found
         for avoid in dict.fromkeys(row.avoid for row in rows):
             some = [number for number, row in enumerate(rows) if row.avoid == avoid]
