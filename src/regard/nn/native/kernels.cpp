@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 #include <sched.h>
+#include <type_traits>
 #include <vector>
 #if defined(__AVX2__) && defined(__FMA__)
 #include <immintrin.h>
@@ -142,7 +143,8 @@ static inline lanes exponential(lanes x) {
 // begin anew after so many: rounding grows with the length of a sum.
 static const whole PANEL = 16, EXACT = 64, GROUP = 32, STRETCH = 512;
 // What the processor multiplies at once are a panel's sides. At most so many rows of x go together, through as many
-// panels as there is room for their sums; several rows take so many panels before the next.
+// panels as there is room for their sums; several rows take so many panels before the next. Such rows are copied before,
+// a stretch of each, so far apart that no two fall on the same places of the nearest cache.
 static const int SIDES = PANEL * sizeof(float) / sizeof(row), FEW = 6;
 #if defined(__AVX512F__)
 static const int MANY = 2 * FEW, WIDE = 4;
@@ -153,10 +155,11 @@ static const int MANY = FEW, WIDE = 1;
 static const whole BLOCK = 96;
 constexpr int beside(int rows) { return rows > 3 ? 1 : rows > 1 ? 2 : 4; }
 #endif
+typedef std::integral_constant<whole, STRETCH + 16> Apart;
 
 // Weights as they are.
 struct Full {
-    static const whole LENGTH = EXACT;
+    static const whole LENGTH = EXACT, BYTES = PANEL * sizeof(float);
     const float* panels;
     whole K;
     Full at(whole n, whole k) const { return {panels + n * K + k * PANEL, K}; }
@@ -164,12 +167,12 @@ struct Full {
         return row_at(panels + p / SIDES * K * PANEL + k * PANEL + p % SIDES * (PANEL / SIDES));
     }
     row scaled(int, row x) const { return x; }
-    const void* place(whole n, whole k) const { return panels + n * K + k * PANEL; }
+    const char* place(whole n, whole k) const { return (const char*)(panels + n * K + k * PANEL); }
 };
 
 // Weights in eight bits, those of a group along k times a scale of their column.
 struct Small {
-    static const whole LENGTH = GROUP;
+    static const whole LENGTH = GROUP, BYTES = PANEL;
     const int8_t* panels;
     const float* scales;
     whole K;
@@ -183,25 +186,28 @@ struct Small {
     row scaled(int p, row x) const {
         return x * row_at(scales + p / SIDES * groups() * PANEL + p % SIDES * (PANEL / SIDES));
     }
-    const void* place(whole n, whole k) const { return panels + n * K + k * PANEL; }
+    const char* place(whole n, whole k) const { return (const char*)(panels + n * K + k * PANEL); }
 };
 
-// Weights that will be wanted next, fetched line by line while others are multiplied: columns n to end, k of a stretch.
+// Weights that will be wanted next, columns n to end, k of a stretch: fetched while others are multiplied.
 template <class Weights>
 struct Ahead {
     const Weights& weights;
     whole n, end, k, first, stop;
-    void fetch() {
-        if (n >= end) return;
-        __builtin_prefetch(weights.place(n, k), 0, 2);
-        if (++k == stop) k = first, n += PANEL;
+    // Where the next so many of k lie; those in use, which are near already, where none are left.
+    const char* next(whole many, const Weights& in_use) {
+        if (n >= end) return in_use.place(0, 0);
+        const char* found = weights.place(n, k);
+        if ((k += many) >= stop) k = first, n += PANEL;
+        return found;
     }
 };
 
 // M rows with P panels; with `begun`, added to what is there.
-template <int M, int P, class Weights>
-static inline void tile(const float* x, whole xs, const Weights& w, whole K, bool begun, const float* b, float* out,
+template <int M, int P, class Weights, class Step>
+static inline void tile(const float* x, Step xs, const Weights& w, whole K, bool begun, const float* b, float* out,
                         whole os, whole columns, Ahead<Weights>& ahead) {
+    const char* next = ahead.next(K, w);
     const int sides = SIDES * P;
     const whole each = PANEL / SIDES;
     row found[M][sides];
@@ -209,7 +215,7 @@ static inline void tile(const float* x, whole xs, const Weights& w, whole K, boo
         for (int p = 0; p < sides; p++) found[m][p] = repeated(0.0f);
     for (whole k = 0; k < K; k++) {
         row side[sides];
-        ahead.fetch();
+        __builtin_prefetch(next + k * Weights::BYTES, 0, 2);
         for (int p = 0; p < sides; p++) side[p] = w.side(p, k);
         for (int m = 0; m < M; m++) {
             row one = repeated(x[m * xs + k]);
@@ -234,9 +240,9 @@ static inline void tile(const float* x, whole xs, const Weights& w, whole K, boo
     }
 }
 
-// Columns first to end of M rows, for k of a stretch.
-template <int M, class Weights>
-static void along(const float* x, whole xs, const Weights& w, whole k, whole stop, const float* b, float* out,
+// Columns first to end of M rows, which x has from `k` on, for k of a stretch.
+template <int M, class Weights, class Step>
+static void along(const float* x, Step xs, const Weights& w, whole k, whole stop, const float* b, float* out,
                   whole os, whole first, whole end, Ahead<Weights>& ahead) {
     const int P = beside(M);
     for (whole n = first; n < end;) {
@@ -246,40 +252,48 @@ static void along(const float* x, whole xs, const Weights& w, whole k, whole sto
             whole length = at + Weights::LENGTH < stop ? Weights::LENGTH : stop - at;
             Weights from = w.at(n, at);
             const float* add = b && at + length == w.K ? b + n : nullptr;
-            if (several) tile<M, P>(x + at, xs, from, length, at > 0, add, out + n, os, PANEL * P, ahead);
-            else tile<M, 1>(x + at, xs, from, length, at > 0, add, out + n, os, columns, ahead);
+            if (several) tile<M, P>(x + at - k, xs, from, length, at > 0, add, out + n, os, PANEL * P, ahead);
+            else tile<M, 1>(x + at - k, xs, from, length, at > 0, add, out + n, os, columns, ahead);
         }
         n += several ? PANEL * P : PANEL;
     }
 }
 
-// The same of as many rows as are left, at most M.
-template <int M, class... Rest>
-static void left_over(whole rows, Rest&&... rest) {
+// The same of so many rows, `least` to M.
+template <int M, int least, class... Rest>
+static void of_rows(whole rows, Rest&&... rest) {
     if (rows == M) along<M>(rest...);
-    else if constexpr (M > 1) left_over<M - 1>(rows, rest...);
+    else if constexpr (M > least) of_rows<M - 1, least>(rows, rest...);
 }
 
 // out = x w^T + b, columns `first`, a multiple of sixteen, to `end`; rows of x and out lie xs and os apart.
 template <class Weights>
 static void product(const float* x, whole xs, whole M, const Weights& w, const float* b, float* out, whole os,
                     whole first, whole end) {
+    alignas(64) static thread_local float copied[BLOCK * Apart::value];
     for (whole k = 0; k < w.K; k += STRETCH) {
         whole stop = k + STRETCH < w.K ? k + STRETCH : w.K;
         for (whole m0 = 0; m0 < M; m0 += BLOCK) {
-            whole m1 = m0 + BLOCK < M ? m0 + BLOCK : M;
+            whole rows = m0 + BLOCK < M ? BLOCK : M - m0, tiles = (rows + MANY - 1) / MANY;
+            const float* from = x + m0 * xs + k;
+            float* to = out + m0 * os;
+            bool several = rows >= FEW;
+            for (whole m = 0; several && m < rows; m++)
+                memcpy(copied + m * Apart::value, from + m * xs, (stop - k) * sizeof(float));
             // One row after another through all panels, or some panels for all rows, which stay near.
-            for (whole n = first, wide = m1 - m0 < FEW ? end - first : PANEL * WIDE; n < end; n += wide) {
-                whole next = n + wide < end ? n + wide : end, m = m0;
+            for (whole n = first, wide = several ? PANEL * WIDE : end - first; n < end; n += wide) {
+                whole next = n + wide < end ? n + wide : end;
                 // The first rows wait for these panels themselves, unless they were fetched before; then there is time.
                 Ahead<Weights> none{w, 0, 0, 0, 0, 0};
                 Ahead<Weights> ahead{w, next, next + wide < end ? next + wide : end, k, k, stop};
-                for (; m + MANY <= m1; m += MANY)
-                    along<MANY>(x + m * xs, xs, w, k, stop, b, out + m * os, os, n, next, m == m0 ? none : ahead);
-                for (; m + FEW <= m1; m += FEW)
-                    along<FEW>(x + m * xs, xs, w, k, stop, b, out + m * os, os, n, next, m == m0 ? none : ahead);
-                left_over<FEW - 1>(m1 - m, x + m * xs, xs, w, k, stop, b, out + m * os, os, n, next,
-                                   m == m0 ? none : ahead);
+                // Tiles as equal as can be: few rows do not pay for the weights they read.
+                for (whole i = 0; i < tiles; i++) {
+                    whole m = rows * i / tiles, many = rows * (i + 1) / tiles - m;
+                    if (several)
+                        of_rows<MANY, MANY / 2>(many, copied + m * Apart::value, Apart(), w, k, stop, b, to + m * os, os, n,
+                                                next, i ? ahead : none);
+                    else of_rows<FEW - 1, 1>(many, from, xs, w, k, stop, b, to, os, n, next, none);
+                }
             }
         }
     }
