@@ -37,6 +37,9 @@ SMALL = {
 # What the demos' models cannot become: they are recurrent.
 NEVER = {(task, target) for task in ("summarization", "classification", "tagging", "answering") for target in TARGETS}
 NEVER -= {(task, "onnx") for task in SMALL}
+NEVER.add(("language", "shortlist"))
+# What may write other texts than the model: how other they are is told instead.
+LOSSY = {"shortlist"}
 
 
 def test_every_demo_is_here() -> None:
@@ -55,8 +58,9 @@ def test_every_task_is_exported_or_it_is_said_why_not(task: str, target: str, tm
         assert list(tmp_path.iterdir()) == []
         return
     found = export(ours, target, tmp_path / "out")
-    assert found.differences.others == 0
-    assert found.differences.largest < 1e-3
+    assert (found.differences.bleu is not None) == bool(found.costs) == (target in LOSSY)
+    assert target in LOSSY or found.differences.others == 0
+    assert target in LOSSY or found.differences.largest < 1e-3
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     told = json.loads((tmp_path / "out" / "export.json").read_text())
     assert set(told["files"]) == {str(path.relative_to(tmp_path / "out")) for path in files(tmp_path / "out")}

@@ -23,6 +23,7 @@ LOST = {
         "simultaneous": "CTranslate2 cannot write while it reads",
     },
     "onnx": {"simultaneous": "its graphs are not asked to write while they read"},
+    "shortlist": {"simultaneous": "what is written while reading is not searched"},
     "huggingface": {
         "glossary": "Transformers cannot see to it that words appear",
         "simultaneous": "Transformers cannot write while it reads",

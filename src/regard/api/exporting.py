@@ -15,10 +15,11 @@ from regard.api.costing import Cost, costs
 from regard.api.exported_huggingface import write_huggingface
 from regard.api.exported_settings import LOST, lost, without
 from regard.api.exported_transformers import agreeing, unlike
+from regard.api.materials import Materials
 from regard.api.pipeline import Pipeline
 from regard.convert import ctranslate2, onnx
 from regard.convert.ctranslate2.library import quietly
-from regard.engines import RECORD, Engine, engine
+from regard.engines import RECORD, Engine, engine, shortlist
 from regard.engines.pieces import pieces_of
 from regard.errors import ConfigError, DataError, RequestError, unknown
 from regard.files import checksum, shown
@@ -59,7 +60,7 @@ class Exported:
     kind: str
     differences: Differences
     notes: tuple[str, ...] = ()
-    # What being quantized costs on validation, where its files are there.
+    # What being quantized or writing with less costs on validation, where its files are there.
     costs: tuple[Cost, ...] = ()
 
     def plain(self) -> dict[str, Any]:
@@ -82,6 +83,8 @@ class Written:
     kind: str
     engine: Engine
     notes: tuple[str, ...] = ()
+    # Whether its outputs may be other texts than ours.
+    lossy: bool = False
 
 
 def export(pipeline: Pipeline, target: str, out: Path, quantize: str = "") -> Exported:
@@ -96,8 +99,9 @@ def export(pipeline: Pipeline, target: str, out: Path, quantize: str = "") -> Ex
     try:
         part.mkdir(parents=True)
         written = TARGETS[target](pipeline, part, quantize)
-        found = verified(pipeline, written, bool(quantize))
-        cost = tuple(costs(without(pipeline, LOST[target]), written.engine)) if quantize else ()
+        lossy = bool(quantize) or written.lossy
+        found = verified(pipeline, written, lossy)
+        cost = tuple(costs(without(pipeline, LOST[target]), written.engine)) if lossy else ()
         _record(part, target, quantize, written.engine, [found, *cost])
         if out.exists():
             out.rmdir()
@@ -144,10 +148,20 @@ def to_huggingface(pipeline: Pipeline, folder: Path, quantize: str) -> Written:
     return Written(chosen.kind, Engine("huggingface", again), (*notes, *unsaid))
 
 
+def to_shortlist(pipeline: Pipeline, folder: Path, quantize: str) -> Written:
+    """What pieces are rendered by in the recipe's training texts, and the bundle."""
+    shortlist.check(pipeline.task, pipeline.model)
+    shortlist.learned(pipeline.task, Materials(pipeline.recipe).train).save(folder)
+    _with_bundle(pipeline, folder)
+    note = "It writes with what its source's pieces were rendered by in training; other words it cannot choose."
+    return Written("lexicon", engine("shortlist", pipeline.task, pipeline.model, folder), (note,), lossy=True)
+
+
 TARGETS: dict[str, Callable[[Pipeline, Path, str], Written]] = {
     "ctranslate2": to_ctranslate2,
     "huggingface": to_huggingface,
     "onnx": to_onnx,
+    "shortlist": to_shortlist,
 }
 
 

@@ -18,6 +18,7 @@ class Target(StrEnum):
     ctranslate2 = "ctranslate2"
     huggingface = "huggingface"
     onnx = "onnx"
+    shortlist = "shortlist"
 
 
 class Quantize(StrEnum):

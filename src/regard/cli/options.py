@@ -72,6 +72,7 @@ class Engines(StrEnum):
     torch = "torch"
     ctranslate2 = "ctranslate2"
     onnx = "onnx"
+    shortlist = "shortlist"
     auto = "auto"
 
 

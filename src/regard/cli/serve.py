@@ -24,6 +24,7 @@ class Engine(StrEnum):
     torch = "torch"
     ctranslate2 = "ctranslate2"
     onnx = "onnx"
+    shortlist = "shortlist"
 
 
 def serve(

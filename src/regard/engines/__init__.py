@@ -1,4 +1,4 @@
-"""What runs a model: torch itself, CTranslate2 or ONNX Runtime. One interface; tasks never know which."""
+"""What runs a model: torch, with a shortlist or without, CTranslate2 or ONNX Runtime. Tasks never know which."""
 
 from regard.engines.engine import Engine
 from regard.engines.exported import RECORD, exported, made_for

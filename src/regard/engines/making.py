@@ -7,6 +7,7 @@ from typing import Any
 from regard.engines.ctranslate2 import by_ctranslate2
 from regard.engines.engine import Engine
 from regard.engines.onnx import by_onnx
+from regard.engines.shortlist import by_shortlist
 from regard.errors import ConfigError, unknown
 from regard.tasks import Task
 
@@ -22,6 +23,7 @@ ENGINES: dict[str, Making] = {
     "torch": by_torch,
     "ctranslate2": by_ctranslate2,
     "onnx": by_onnx,
+    "shortlist": by_shortlist,
 }
 
 

@@ -45,6 +45,8 @@ class Ends:
         self.alive = packed, bias, embedding.vectors
         self.out = packed.linear(bias)
         self.nothing = torch.zeros(1, 1, embedding.vectors.shape[1])
+        # What is added to the logits of each source's hypotheses, minus infinity where a piece may not follow.
+        self.hidden: Float[Tensor, "B V"] | None = None
 
     @classmethod
     def of(cls, embedding: Embedding, readout: Readout) -> "Ends | None":
@@ -69,7 +71,8 @@ class Ends:
         """As the kernels take them: pieces, where they stand, and room for what may follow."""
         vectors = self.embedding.vectors.data_ptr()
         places = position.data_ptr(), pieces.data_ptr()
-        return c.Ends(vectors, self.embedding.factor, *places, self.out, said.data_ptr())
+        hidden = None if self.hidden is None else self.hidden.data_ptr()
+        return c.Ends(vectors, self.embedding.factor, *places, self.out, said.data_ptr(), hidden)
 
 
 class Kept:

@@ -20,7 +20,7 @@ class ServeSettings(Settings):
     # A file of API keys, one a line; without one anybody who reaches the port may ask.
     api_key_file: Path | None = None
     # What runs the models: of each bundle that it can run; the others are run by torch.
-    engine: Literal["torch", "ctranslate2", "onnx"] = "torch"
+    engine: Literal["torch", "ctranslate2", "onnx", "shortlist"] = "torch"
     # Origins whose pages may ask from a browser, such as https://example.org.
     cors: tuple[str, ...] = ()
     # How many bundles may compute at once; the rest of the cores is shared by them. None: all, as far as cores go.

@@ -21,7 +21,7 @@ SOURCE = Path(__file__).with_name("kernels.cpp")
 FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fopenmp", "-fPIC", "-std=c++17", "-Wno-psabi")
 COMPILERS = ("c++", "g++", "clang++")
 LONGEST = 120
-VERSION = 6
+VERSION = 7
 
 
 class Missing(Exception):

@@ -540,6 +540,8 @@ struct Ends {
     const whole* pieces;
     Linear out;
     float* said;
+    // Of each source what is added to every piece's logit, minus infinity for what may not follow; or nothing.
+    const float* hidden;
 };
 
 struct Room {
@@ -785,6 +787,17 @@ static void go(const Run& run, const Block* blocks, whole first, whole texts, co
 static const whole ALONE = 1 << 16;
 
 // --- what a search asks ----------------------------------------------------------------------------------------------
+
+// Of each text only what its source lets follow; hypotheses stand source by source.
+static void hide(const Run& run, const Ends& ends) {
+    whole width = ends.out.out, each = run.texts / run.sources;
+    for (whole row = 0; row < run.texts; row++) {
+        whole source = run.sources_left ? run.sources_left[row / each] : row / each;
+        const float* hidden = ends.hidden + source * width;
+        float* said = ends.said + row * width;
+        for (whole i = 0; i < width; i++) said[i] += hidden[i];
+    }
+}
 
 static void log_normalized(float* x, whole width) {
     whole full = width / L * L;
@@ -1082,7 +1095,7 @@ static void asked_back(const float* query, const float* keys, const float* value
 
 extern "C" {
 
-whole regard_version() { return 6; }
+whole regard_version() { return 7; }
 
 void regard_run(const Run* run, const Block* blocks) {
     whole threads = run->threads, rows = run->texts * run->pieces, weights = 0;
@@ -1225,6 +1238,7 @@ void regard_step(const Run* run, const Block* blocks, const Ends* ends) {
     }
     regard_run(run, blocks);
     regard_linear(&ends->out, run->x, ends->said, run->texts, run->threads);
+    if (ends->hidden) hide(*run, *ends);
     regard_log_softmax(ends->said, run->texts, ends->out.out, run->threads);
 }
 

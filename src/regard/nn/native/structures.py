@@ -113,6 +113,7 @@ class Ends(Structure):
         ("pieces", c_void_p),
         ("out", Linear),
         ("said", c_void_p),
+        ("hidden", c_void_p),
     )
 
 
