@@ -1,6 +1,6 @@
 """A shortlist changes what may be written and nothing else: the same search, in any company, over fewer pieces."""
 
-from itertools import chain, pairwise
+from itertools import chain, pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import torch
 
 from regard.api import Pipeline
 from regard.api.exporting import export
-from regard.decode import Hypothesis, Request, SearchSettings, search, stream
+from regard.decode import Asked, Hypothesis, Request, SearchSettings, search, stream
 from regard.engines import exported
 from regard.engines.engine import beside
 from regard.engines.shortlist.lexicon import FILE, NONE, Lexicon
@@ -29,7 +29,11 @@ SEARCHES = {
     "diverse": {"method": "diverse", "beams": 4, "best": 2},
     "without repeats": {"beams": 3, "no_repeat": 2},
     "sure": {"beams": 3, "stop": "sure"},
+    # Whatever is chosen is computed alone.
+    "near ties": {"beams": 3, "margin": 5.0},
 }
+FAMILIES = {**SEQUENCES, **{cross: {**SMALL, "cross": cross} for cross in ("joint", "layerwise")}}
+SWIFT = [family for family in SEQUENCES if family != "relative"]
 BANNED = (0, 3)
 LENGTHS = (5, 1, 3, 7, 2)
 
@@ -37,7 +41,7 @@ LENGTHS = (5, 1, 3, 7, 2)
 def lexicon(each: int, common: int = 3, seed: int = 0) -> Lexicon:
     """Of each piece so many others that render it, at random."""
     rng = np.random.default_rng(seed)
-    return Lexicon(rng.integers(4, SIZE, (SIZE, each)), np.arange(4, 4 + common))
+    return Lexicon(rng.integers(4, SIZE, (SIZE, each)), np.arange(4, 4 + common), SIZE)
 
 
 def short(model: Any, known: Lexicon, joint: bool = False) -> Any:
@@ -56,23 +60,23 @@ def same(ours: list[list[Hypothesis]], theirs: list[list[Hypothesis]]) -> None:
         assert other.piece_log_probabilities == pytest.approx(one.piece_log_probabilities, abs=1e-5)
 
 
-@pytest.fixture(params=["kernels", "torch"])
-def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "torch":
-        monkeypatch.setattr(building, "library", lambda: None)
+@pytest.fixture
+def no_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building, "library", lambda: None)
 
 
-@pytest.mark.parametrize("family", SEQUENCES)
-@pytest.mark.parametrize("how", SEARCHES)
+# A relative scheme is left to the modules, which take their time.
+@pytest.mark.parametrize(
+    ("family", "how"), [*product(SWIFT, SEARCHES), *product(["relative", "joint", "layerwise"], ["beam"])]
+)
 def test_offered_everything_a_search_finds_what_it_would_without(family: str, how: str) -> None:
-    model = made("transformer", SEQUENCES[family], SIZE)
-    everything = Lexicon(np.full((SIZE, 1), NONE), np.arange(SIZE))
+    model = made("transformer", FAMILIES[family], SIZE)
+    everything = Lexicon(np.full((SIZE, 1), 4), np.arange(SIZE), SIZE)
     source, real = sources(*LENGTHS, size=SIZE)
     asked = source, real, settings(how)
     same(search(model, *asked, banned=BANNED), search(short(model, everything), *asked, banned=BANNED))
 
 
-@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("how", SEARCHES)
 def test_company_changes_nothing(how: str) -> None:
     model = short(lively(made("transformer", SEQUENCES["pre"], SIZE), 0.6), lexicon(3))
@@ -85,7 +89,12 @@ def test_company_changes_nothing(how: str) -> None:
     assert len({one.pieces for row in alone for one in row}) > 3
 
 
-@pytest.mark.usefixtures("kernels")
+@pytest.mark.usefixtures("no_kernels")
+@pytest.mark.parametrize("how", ["beam", "near ties"])
+def test_nor_does_it_without_kernels(how: str) -> None:
+    test_company_changes_nothing(how)
+
+
 @pytest.mark.parametrize("how", SEARCHES)
 def test_it_is_the_search_of_a_model_that_finds_all_else_impossible(how: str) -> None:
     model, known = made("transformer", {**SMALL, "output_bias": True, "tied": "none"}, SIZE), lexicon(2)
@@ -94,17 +103,18 @@ def test_it_is_the_search_of_a_model_that_finds_all_else_impossible(how: str) ->
     bias = model.output.readout.bias.detach().clone()
     for number, length in enumerate(LENGTHS):
         read = source[number, :length].tolist()
-        offered = torch.from_numpy(known.offered(read, {1, 2}))
+        offered = torch.from_numpy(known.offered([read], [{1, 2}])[0])
         with torch.no_grad():
             model.output.readout.bias.fill_(-torch.inf)[offered] = bias[offered]
         same(search(model, source[number : number + 1, :length], None, settings(how), banned=BANNED), [found[number]])
-        assert {piece for one in found[number] for piece in one.pieces} <= set(offered.tolist())
+        assert {piece for one in found[number] for piece in one.pieces} <= set(offered.nonzero()[:, 0].tolist())
 
 
 def test_each_text_has_the_probability_of_what_it_is_offered_and_no_other() -> None:
     model, known = made("transformer", SEQUENCES["pre"], SIZE), lexicon(2)
     source, real = sources(*LENGTHS, size=SIZE)
-    offered = [known.offered(row[kept].tolist(), {1, 2}) for row, kept in zip(source, real, strict=True)]
+    read = [row[kept].tolist() for row, kept in zip(source, real, strict=True)]
+    offered = known.offered(read, [{1, 2}] * len(read))
     narrow = Narrow(model, offered)
     with torch.inference_mode():
         state, pieces = narrow.start(source, real)
@@ -114,7 +124,7 @@ def test_each_text_has_the_probability_of_what_it_is_offered_and_no_other() -> N
             left = range(len(LENGTHS)) if step < 2 else (1, 3)
             for row, number in zip(said, left, strict=True):
                 possible = narrow.pieces[row.isfinite().numpy()].tolist()
-                assert possible == offered[number].tolist()
+                assert possible == offered[number].nonzero()[0].tolist()
             pieces = said.argmax(1)
             if step == 1:
                 state, pieces = state.select(torch.tensor([1, 3]), torch.tensor([1, 3])), pieces[[1, 3]]
@@ -125,7 +135,7 @@ def test_what_is_asked_can_be_written_though_nothing_offers_it(how: str) -> None
     model = made("transformer", SEQUENCES["pre"], SIZE)
     source, real = sources(5, 3, size=SIZE)
     requests = [Request(prefix=(20, 21), must=(((30, 31),),)), Request(avoid=((5,), (6, 7)), before=(33, 34))]
-    run = short(model, Lexicon(np.full((SIZE, 1), NONE), np.arange(4, 12)))
+    run = short(model, Lexicon(np.full((SIZE, 1), 4), np.arange(4, 12), SIZE))
     first, second = search(run, source, real, settings(how), requests, banned=BANNED)
     for one in first:
         assert one.pieces[:2] == (20, 21)
@@ -144,14 +154,16 @@ def test_a_stream_ends_with_what_a_search_finds_and_takes_nothing_back(how: str)
 
 
 def test_a_joint_vocabulary_lets_a_text_be_copied() -> None:
-    model = made("transformer", SEQUENCES["pre"], SIZE)
-    nothing = Lexicon(np.full((SIZE, 1), NONE), np.arange(4, 6))
-    offered = {
-        joint: ShortlistSearcher(model, nothing, joint).offered((17, 23, 0, 2), Request(), {0, 3})
-        for joint in (True, False)
-    }
-    assert offered[True].tolist() == [1, 2, 4, 5, 17, 23]
-    assert offered[False].tolist() == [1, 2, 4, 5]
+    model, nothing = (
+        made("transformer", SEQUENCES["pre"], SIZE),
+        Lexicon(np.full((SIZE, 1), 4), np.arange(4, 6), SIZE),
+    )
+    source = (17, 23, 0, 2)
+    for joint, copied in ((True, [17, 23]), (False, [])):
+        narrow, _, _ = ShortlistSearcher(model, nothing, joint).narrowed(
+            Asked([source], settings("greedy"), None, BANNED)
+        )
+        assert narrow.pieces.tolist() == [1, 2, 4, 5, *copied]
 
 
 def test_a_lexicon_finds_what_renders_what() -> None:
@@ -164,7 +176,55 @@ def test_a_lexicon_finds_what_renders_what() -> None:
     assert found.renderings[:30, 0].tolist() == known.tolist()
     assert found.renderings[30].tolist() == [NONE] * found.renderings.shape[1]
     assert found.common[0] == 49
-    assert set(known[[3, 4]]) | {2, 49} <= set(found.offered([3, 4, 30, 99], {2}).tolist())
+    offered, other, everything = found.offered([[3, 4], [5], [5, 30]], [{2}, (), ()])
+    assert set(known[[3, 4]]) | {2, 49} <= set(offered.nonzero()[0])
+    assert other[known[5]]
+    assert not other[[2, 48]].any()
+    # What training never had may become anything.
+    assert everything.all()
+
+
+def test_one_text_alone_has_the_very_numbers_it_has_among_others() -> None:
+    model, known = made("transformer", SEQUENCES["pre"], SIZE), lexicon(2)
+    read = [(5, 6, 2), (7, 2), (9, 8, 4, 2)]
+    offered = known.offered(read, [{1, 2}] * 3)
+    among, by_itself = Narrow(model, offered).alone(1), Narrow(model, offered[1:2])
+    assert by_itself.alone(0) is by_itself
+    with torch.inference_mode():
+        both = [(one, *one.start(torch.tensor([read[1]]))[::-1]) for one in (among, by_itself)]
+        for _ in range(3):
+            (said, ours), (other, theirs) = (one.step(pieces, state) for one, pieces, state in both)
+            assert said[said.isfinite()].tolist() == other[0].tolist()
+            pieces = said.argmax(1), other.argmax(1)
+            both = [(one, *rest) for (one, _, _), *rest in zip(both, pieces, (ours, theirs), strict=True)]
+
+
+@pytest.mark.parametrize("how", ["greedy", "beam"])
+def test_vectors_learned_elsewhere_are_narrowed_too(how: str) -> None:
+    model = made("transformer", {**SMALL, "embedding": {"fixed": 6}, "output_bias": True, "tied": "none"}, SIZE)
+    source, _ = sources(6, size=SIZE)
+    known = lexicon(3)
+    offered = torch.from_numpy(known.offered(source.tolist(), [{1, 2}])[0])
+    found = search(short(model, known), source, None, settings(how), banned=BANNED)
+    with torch.no_grad():
+        model.output.readout.bias.masked_fill_(~offered, -torch.inf)
+    same(search(model, source, None, settings(how), banned=BANNED), found)
+
+
+def test_what_may_not_be_written_is_named_as_the_model_calls_it() -> None:
+    model = made("transformer", SEQUENCES["pre"], SIZE)
+    source, real = sources(3, size=SIZE)
+    with pytest.raises(RequestError, match="`must` holds piece 35, which is never written"):
+        search(short(model, lexicon(2)), source, real, settings("beam"), [Request(must=(((35,),),))], banned=(35,))
+
+
+def test_what_is_to_be_avoided_is_not_offered_for_that() -> None:
+    model = made("transformer", SEQUENCES["pre"], SIZE)
+    searcher = ShortlistSearcher(model, Lexicon(np.full((SIZE, 1), 4), np.arange(4, 6), SIZE), False)
+    requests = [Request(avoid=((5,), (20, 21))), Request(prefix=(20,))]
+    narrow, numbered, _ = searcher.narrowed(Asked([(4, 2), (4, 2)], settings("greedy"), requests, BANNED))
+    assert narrow.pieces.tolist() == [1, 2, 4, 5, 20]
+    assert [one.avoid for one in numbered] == [((3,),), ()]
 
 
 def test_no_text_teaches_nothing() -> None:
@@ -178,6 +238,9 @@ def test_a_lexicon_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     again = Lexicon.load(tmp_path)
     assert (again.renderings == known.renderings).all()
     assert (again.common == known.common).all()
+    Lexicon(known.renderings, known.common, SIZE - 10).save(tmp_path)
+    with pytest.raises(DataError, match="damaged"):
+        Lexicon.load(tmp_path)
     (tmp_path / FILE).write_bytes(b"nothing")
     with pytest.raises(DataError, match="damaged"):
         Lexicon.load(tmp_path)
@@ -213,7 +276,21 @@ def test_what_it_cannot_do_it_refuses(folder: Path) -> None:
         Pipeline.load(folder, ["predict.simultaneous.policy=wait"], engine="shortlist").predict(["a"])
     with pytest.raises(ConfigError, match="regard export BUNDLE --to shortlist"):
         pipeline("translation").with_engine("shortlist")
-    with pytest.raises(ConfigError, match="Transformer with encoder and decoder"):
+    with pytest.raises(ConfigError, match="writes text by what it reads"):
         export(pipeline("language"), "shortlist", folder.parent / "other")
+    with pytest.raises(DataError, match="it is of another model"):
+        pipeline("dialogue").with_engine("shortlist", folder)
     assert exported(folder, "shortlist") == folder
     assert not (folder.parent / "other").exists()
+
+
+def test_a_recipe_that_draws_samples_is_exported_and_compared_without(tmp_path: Path) -> None:
+    found = export(pipeline("translation", "search.method=sample"), "shortlist", tmp_path / "out")
+    assert found.costs
+
+
+def test_texts_that_are_elsewhere_are_told_of(tmp_path: Path) -> None:
+    lost = pipeline("translation").with_settings("data.root=/nowhere")
+    with pytest.raises(DataError, match=r"No file /nowhere/train\.en .* --set data\.root=DIR"):
+        export(lost, "shortlist", tmp_path / "out")
+    assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""What rounding costs: the recipe's own metrics on rows of validation, by the model and by what was made of it."""
+"""What rounding or a shortlist costs: the recipe's own metrics on rows of validation, by the model and by the other."""
 
 from dataclasses import dataclass, replace
 from itertools import islice

@@ -41,7 +41,7 @@ def lost(pipeline: Pipeline, target: str) -> tuple[str, ...]:
 
 def _lost(recipe: Any, target: str) -> Iterator[str]:
     predict: Any = getattr(recipe, "predict", None)
-    # Beside the other two stands the bundle.
+    # Beside the others stands the bundle.
     kept = "" if target == "huggingface" else ", and --engine torch has it"
     for name, why in LOST[target].items():
         if getattr(predict, name, NOTHING[name]) != NOTHING[name]:

@@ -101,7 +101,7 @@ def export(pipeline: Pipeline, target: str, out: Path, quantize: str = "") -> Ex
         written = TARGETS[target](pipeline, part, quantize)
         lossy = bool(quantize) or written.lossy
         found = verified(pipeline, written, lossy)
-        cost = tuple(costs(without(pipeline, LOST[target]), written.engine)) if lossy else ()
+        cost = tuple(costs(_steady(pipeline, written.engine)[-1], written.engine)) if lossy else ()
         _record(part, target, quantize, written.engine, [found, *cost])
         if out.exists():
             out.rmdir()
@@ -151,7 +151,12 @@ def to_huggingface(pipeline: Pipeline, folder: Path, quantize: str) -> Written:
 def to_shortlist(pipeline: Pipeline, folder: Path, quantize: str) -> Written:
     """What pieces are rendered by in the recipe's training texts, and the bundle."""
     shortlist.check(pipeline.task, pipeline.model)
-    shortlist.learned(pipeline.task, Materials(pipeline.recipe).train).save(folder)
+    try:
+        lexicon = shortlist.learned(pipeline.task, Materials(pipeline.recipe).train)
+    except DataError as error:
+        told = f"A shortlist is learned from the training texts, in data.root = {pipeline.recipe.data.root!r}"
+        raise DataError(f"{error} {told}; if they are elsewhere, --set data.root=DIR.") from None
+    lexicon.save(folder)
     _with_bundle(pipeline, folder)
     note = "It writes with what its source's pieces were rendered by in training; other words it cannot choose."
     return Written("lexicon", engine("shortlist", pipeline.task, pipeline.model, folder), (note,), lossy=True)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.options import BundleFolder, Extensions, Json, join
+from regard.cli.options import BundleFolder, Changes, Extensions, Json, join
 from regard.cli.printing import printed, say
 from regard.cli.waiting import waiting
 from regard.files import shown
@@ -32,6 +32,7 @@ class Quantize(StrEnum):
 
 def export(
     folder: BundleFolder,
+    changes: Changes,
     extensions: Extensions,
     target: Annotated[Target, typer.Option("--to", help="The form.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where it goes.", show_default=False)],
@@ -41,13 +42,15 @@ def export(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write a model as CTranslate2, Transformers or ONNX Runtime read it.
+    """Write a model as CTranslate2, Transformers or ONNX Runtime read it, or with a shortlist.
 
     The tokenizer goes with it. Before the export gets its name it is run on the
     bundle's golden inputs: the same outputs, numbers within 1e-3, or there is no
     export. What the form cannot express is said in a sentence, exit code 1.
-    Exports to ctranslate2 and onnx hold their bundle, so `regard predict` runs
-    them; one to huggingface comes back with `regard import huggingface`.
+    One to shortlist writes with what the training texts render a source by: other
+    outputs at times, with the difference told. All but those to huggingface hold
+    their bundle, so `regard predict` runs them; one to huggingface comes back with
+    `regard import huggingface`.
 
     \b
     Examples:
@@ -56,13 +59,20 @@ def export(
       regard export runs/x --to ctranslate2 --quantize int8 --out exports/x-int8
       regard export runs/x --to huggingface --out exports/x-hf
       regard export runs/x --to onnx --out exports/x-onnx
+      regard export runs/x --to shortlist --out exports/x-short
+      regard export runs/x --to shortlist --out exports/x-short --set data.root=/elsewhere
     """
     from regard.api import Pipeline
     from regard.api.exporting import export as exported
+    from regard.errors import ConfigError
 
     join(extensions)
+    # The bundle inside has to give its golden outputs by its own recipe.
+    if wrong := [change for change in changes if not change.startswith("data.")]:
+        raise ConfigError(f"--set {wrong[0]}: an export is told where data are (data.root=DIR), and nothing else.")
     with waiting(f"Exporting {folder}"):
-        found = exported(Pipeline.load(folder, ["device=cpu"]), target.value, out, quantize.value if quantize else "")
+        pipeline = Pipeline.load(folder, [*changes, "device=cpu"])
+        found = exported(pipeline, target.value, out, quantize.value if quantize else "")
     if as_json:
         printed(found.plain())
         return

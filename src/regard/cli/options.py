@@ -93,7 +93,8 @@ EngineName: TypeAlias = Annotated[
     Engines,
     typer.Option(
         "--engine",
-        help="What runs the model; the results are the same, or it says why not. auto: the fastest for a long file.",
+        help="What runs the model; the results are the same, but for a shortlist's, or it says why not. "
+        "auto: the fastest for a long file.",
     ),
 ]
 

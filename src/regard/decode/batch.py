@@ -13,6 +13,7 @@ from regard.decode.coverage import Coverage, Looking
 from regard.decode.hypotheses import Ended, Hypothesis, Live, Pieces, Request
 from regard.decode.methods import SEARCHES
 from regard.decode.requests import check_looking, check_must, check_requests, check_sources, unpadded, unwritten
+from regard.decode.searchers import alone
 from regard.decode.settings import SearchSettings
 from regard.decode.sought import Sought, forced
 from regard.decode.trace import begun
@@ -92,7 +93,8 @@ class Batch:
         self.state, self.pieces = model.start(source, real)
 
     def _following(self, place: int, source: Pieces, request: Request) -> Following:
-        canonical = Canonical(self.model, source, self.device, self.looking, self.settings.coverage)
+        model = alone(self.model, place)
+        canonical = Canonical(model, source, self.device, self.looking, self.settings.coverage)
         end = self.model.vocabulary.end
         return Following(Sought(self.settings, request, source, end, canonical, self.length), place)
 

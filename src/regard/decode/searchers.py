@@ -75,6 +75,12 @@ def walk_of(model: Any) -> Walk | None:
     return None
 
 
+def alone(model: Decoder, row: int) -> Decoder:
+    """The model to one text of its batch alone: itself, unless what it says hangs on whose text it is."""
+    own: Callable[[int], Decoder] | None = getattr(model, "alone", None)
+    return model if own is None else own(row)
+
+
 def searcher_of(model: object) -> Searcher | None:
     """What searches this model by itself, if anything does."""
     found: Searcher | None = getattr(model, "searcher", None)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from numpy import ndarray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
@@ -32,62 +32,83 @@ class Lexicon:
 
     renderings: Int[ndarray, "S R"]
     common: Int[ndarray, " C"]
+    # How many pieces a target may be written with.
+    written: int
 
     @classmethod
     def learn(cls, pairs: Iterable[tuple[Sequence[int], Sequence[int]]], source: int, target: int) -> "Lexicon":
         """From pairs of texts in pieces: word translation probabilities   (Brown et al. 1993, model 1)."""
-        read, written, group, counts = _together(pairs, source, target)
-        if not len(read):
+        together, group, counts = _together(pairs, source, target)
+        if not len(together):
             raise DataError("Training has no pair of texts to learn from what a piece is rendered by.")
-        both, which = np.unique(read * target + written, return_inverse=True)
+        both, which = np.unique(together, return_inverse=True)
         of: ndarray = both // target
         chance: ndarray = np.ones(len(both))
         for _ in range(ROUNDS):
             weights = chance[which]
             chance = np.bincount(which, weights / np.bincount(group, weights)[group])
             chance = chance / np.bincount(of, chance)[of]
-        return cls(_likeliest(of, both % target, chance, source), np.argsort(-counts, kind="stable")[:COMMON])
+        often = np.argsort(-counts, kind="stable")[:COMMON]
+        return cls(_likeliest(of, both % target, chance, source), often[counts[often] > 0], target)
 
-    def offered(self, source: Sequence[int], besides: Iterable[int]) -> Int[ndarray, " N"]:
-        """The pieces that the rendering of a source may be written with, in order; `besides` are needed anyway."""
-        read = np.unique(np.asarray(source))
-        found = self.renderings[read[read < len(self.renderings)]].ravel()
-        return np.unique(np.concatenate([found[found != NONE], self.common, np.fromiter(besides, np.int64)]))
+    def offered(self, sources: Sequence[Sequence[int]], besides: Sequence[Iterable[int]]) -> Bool[ndarray, "B V"]:
+        """Which pieces each source's rendering may be written with; of each there is what is needed `besides`.
+
+        All of them, where a source has a piece that the texts it was learned from do not have.
+        """
+        # The last column stands for no rendering at all.
+        offered = np.zeros((len(sources), self.written + 1), bool)
+        offered[:, self.common] = True
+        read = np.concatenate([np.asarray(source, np.int64) for source in sources])
+        row = np.repeat(np.arange(len(sources)), [*map(len, sources)])
+        offered[row[:, None], self.renderings[read]] = True
+        # Nobody knows what a piece becomes that training never had.
+        offered[row[self.renderings[read, 0] == NONE]] = True
+        for number, pieces in enumerate(besides):
+            offered[number, [*pieces]] = True
+        return offered[:, : self.written]
 
     def save(self, folder: Path) -> None:
-        save_file(
-            {"renderings": self.renderings.astype(np.int32), "common": self.common.astype(np.int32)}, folder / FILE
-        )
+        numbers = {"renderings": self.renderings, "common": self.common, "written": np.array(self.written)}
+        save_file({name: each.astype(np.int32) for name, each in numbers.items()}, folder / FILE)
 
     @classmethod
     def load(cls, folder: Path) -> "Lexicon":
         try:
-            known = load_file(folder / FILE)
-            return cls(known["renderings"].astype(np.int64), known["common"].astype(np.int64))
-        except (OSError, SafetensorError, KeyError):
-            raise DataError(f"{shown(folder / FILE)} is damaged; export the bundle again.") from None
+            known = {name: each.astype(np.int64) for name, each in load_file(folder / FILE).items()}
+            found = cls(known["renderings"], known["common"], int(known["written"]))
+        except (OSError, SafetensorError, KeyError, TypeError):
+            found = None
+        if found is None or not found.sound:
+            raise DataError(f"{shown(folder / FILE)} is damaged; export the bundle again.")
+        return found
+
+    @property
+    def sound(self) -> bool:
+        """Whether every number in it is that of a piece."""
+        shapes = self.renderings.ndim == 2 and self.renderings.size > 0 and self.common.ndim == 1
+        known = ((NONE, self.renderings), (0, self.common))
+        return shapes and all(bool(((least <= each) & (each < self.written)).all()) for least, each in known)
 
 
 def _together(
     pairs: Iterable[tuple[Sequence[int], Sequence[int]]], source: int, target: int
-) -> tuple[Int[ndarray, " P"], Int[ndarray, " P"], Int[ndarray, " P"], Int[ndarray, " V"]]:
-    """Every piece in a pair's source beside every one in its target, numbers of the latter, and how often each piece is
-    written. Each source has one piece more, for what renders nothing."""
-    reads: list[ndarray] = []
-    writes: list[ndarray] = []
-    groups: list[ndarray] = []
+) -> tuple[Int[ndarray, " P"], Int[ndarray, " P"], Int[ndarray, " V"]]:
+    """Every piece in a pair's source beside every one in its target, as one number; to which piece of which target that
+    belongs; and how often each piece is written. Each source has one piece more, for what renders nothing."""
+    found: list[ndarray] = [np.empty(0, np.int64)]
+    groups: list[ndarray] = [np.empty(0, np.int32)]
     counts, known, targets = np.zeros(target, np.int64), 0, 0
     for one, other in pairs:
         read, written = np.append(np.unique(np.asarray(one, np.int64)), source), np.unique(np.asarray(other, np.int64))
-        if known + len(read) * len(written) > PAIRS:
+        known += len(read) * len(written)
+        if known > PAIRS:
             break
         counts[written] += 1
-        reads.append(np.tile(read, len(written)))
-        writes.append(np.repeat(written, len(read)))
-        groups.append(np.repeat(np.arange(targets, targets + len(written)), len(read)))
-        known, targets = known + len(read) * len(written), targets + len(written)
-    read, written, group = (np.concatenate([np.empty(0, np.int64), *some]) for some in (reads, writes, groups))
-    return read, written, group, counts
+        found.append((read[:, None] * target + written).ravel())
+        groups.append(np.tile(np.arange(targets, targets + len(written), dtype=np.int32), len(read)))
+        targets += len(written)
+    return np.concatenate(found), np.concatenate(groups), counts
 
 
 def _likeliest(

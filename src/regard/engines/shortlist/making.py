@@ -8,8 +8,8 @@ from typing import Any
 from regard.data import Corpus
 from regard.engines.engine import Engine, beside, refuse_looking, refuse_stepwise
 from regard.engines.shortlist.lexicon import Lexicon
-from regard.engines.shortlist.searching import ShortlistSearcher
-from regard.errors import ConfigError
+from regard.engines.shortlist.searching import ShortlistSearcher, refuse_sampling
+from regard.errors import ConfigError, DataError
 from regard.models import Transformer
 from regard.tasks import Task
 
@@ -32,6 +32,12 @@ def run(task: Task, model: Any, lexicon: Lexicon) -> Engine:
     """A task's model that writes with what this lexicon offers."""
     check(task, model)
     sides: Any = task
+    knows, speaks = (len(lexicon.renderings), lexicon.written), sides.sides.vocabulary
+    if knows != (speaks.source, speaks.target):
+        raise DataError(
+            f"The shortlist knows {knows[0]} source and {knows[1]} target pieces, the model {speaks.source} and "
+            f"{speaks.target}: it is of another model. Export the bundle again."
+        )
     searcher = ShortlistSearcher(model, lexicon, sides.sides.joint)
     return Engine(NAME, beside(model, searcher=searcher), refuse)
 
@@ -40,14 +46,15 @@ def refuse(recipe: Any) -> None:
     """A RequestError for what is predicted past a search, or needs to see more of it."""
     refuse_looking(NAME, recipe)
     refuse_stepwise(NAME, recipe)
+    refuse_sampling(recipe.search)
 
 
 def check(task: Task, model: Any) -> None:
     """Refuse a model that does not render one text by another, or has more ways to write than its pieces."""
-    if not isinstance(model, Transformer) or getattr(task, "sides", None) is None or model.settings.copying:
+    if not isinstance(model, Transformer) or not task.two_sides or model.settings.copying:
         raise ConfigError(
-            "A shortlist needs a Transformer with encoder and decoder that copies nothing (model.copying = false); "
-            f"this is a {type(model).__name__}."
+            "A shortlist needs a Transformer that writes text by what it reads, and copies nothing (model.copying = "
+            f"false); this is a {type(model).__name__} by a {type(task).__name__}."
         )
 
 

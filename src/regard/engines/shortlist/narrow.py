@@ -1,6 +1,7 @@
 """A Transformer that writes with some of its pieces only, each text with its own."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,26 +22,24 @@ class Narrow:
     """A model to a search over the pieces that any of these texts is offered, numbered anew; to each text those that it
     is not offered have no probability, so that it is written as it would be alone."""
 
-    def __init__(self, model: Transformer, offered: Sequence[Int[ndarray, " _"]]) -> None:
-        self.pieces = np.unique(np.concatenate(offered))
+    def __init__(self, model: Transformer, offered: Bool[ndarray, "B V"]) -> None:
+        self.whole, self.offered = model, offered
+        self.pieces = np.flatnonzero(offered.any(0))
         given = model.vocabulary
         begin, end = np.searchsorted(self.pieces, (given.begin, given.end)).tolist()
         self.vocabulary = Vocabulary(given.source, len(self.pieces), begin, end)
         self.model = _narrowed(model, self.pieces, self.vocabulary)
-        self.hidden = self._hidden(offered)
+        self.hidden = _hidden(offered[:, self.pieces], model.embedding.vectors.device)
         self._walk = walk_of(self.model)
 
-    def _hidden(self, offered: Sequence[Int[ndarray, " _"]]) -> Float[Tensor, "B N"] | None:
-        """Minus infinity for what a text is not offered; None where all are offered the same."""
-        if all(len(each) == len(self.pieces) for each in offered):
-            return None
-        hidden = torch.full((len(offered), len(self.pieces)), -torch.inf)
-        for row, each in zip(hidden, offered, strict=True):
-            row[torch.from_numpy(np.searchsorted(self.pieces, each))] = 0.0
-        return hidden
+    def alone(self, row: int) -> "Narrow | Alone":
+        """What this is to one of its texts alone."""
+        return self if self.hidden is None else Alone(self, row)
 
     def numbers(self, pieces: Sequence[int]) -> tuple[int, ...]:
         """As pieces are called here; all are offered to some text."""
+        if not pieces:
+            return ()
         return tuple(np.searchsorted(self.pieces, np.asarray(pieces, np.int64)).tolist())
 
     def names(self, numbers: Sequence[int]) -> tuple[int, ...]:
@@ -49,7 +48,7 @@ class Narrow:
 
     def start(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None = None) -> Start:
         state, first = self.model.start(source, real)
-        return Start(self._around(state, torch.arange(source.shape[0])), first)
+        return Start(self._around(state, torch.arange(len(source), device=source.device)), first)
 
     def step(self, pieces: Int[Tensor, " R"], state: State) -> tuple[Float[Tensor, "R N"], State]:
         said_RN, after = self.model.step(pieces, self._inside(state))
@@ -79,13 +78,54 @@ class Narrow:
         return State(state.shared[0], state.own)
 
 
+class Alone:
+    """A narrow model to one of its texts: what it would say without the others, in the numbers it has beside them.
+
+    What is decided by such numbers is decided as it would be alone, to the last digit (see `decode.ties`).
+    """
+
+    def __init__(self, among: Narrow, row: int) -> None:
+        self.among, self.row = among, row
+        self.vocabulary = among.vocabulary
+
+    @cached_property
+    def own(self) -> Narrow:
+        """Seldom asked for."""
+        return Narrow(self.among.whole, self.among.offered[self.row : self.row + 1])
+
+    @cached_property
+    def places(self) -> Int[Tensor, " N"]:
+        """Of each of the text's own pieces its number among all."""
+        found = np.searchsorted(self.among.pieces, self.own.pieces)
+        return torch.from_numpy(found).to(self.among.whole.embedding.vectors.device)
+
+    def start(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"] | None = None) -> Start:
+        state, first = self.own.start(source, real)
+        return Start(state, self.places[first])
+
+    def step(self, pieces: Int[Tensor, " R"], state: State) -> tuple[Float[Tensor, "R N"], State]:
+        own_RN, state = self.own.step(torch.searchsorted(self.places, pieces), state)
+        said_RN = own_RN.new_full((len(own_RN), self.vocabulary.target), -torch.inf)
+        return said_RN.index_copy(1, self.places, own_RN), state
+
+
+def _hidden(offered: Bool[ndarray, "B N"], device: torch.device) -> Float[Tensor, "B N"] | None:
+    """Minus infinity for what a text is not offered; None where all are offered everything."""
+    if offered.all():
+        return None
+    hidden = torch.zeros(offered.shape).masked_fill_(torch.from_numpy(~offered), -torch.inf)
+    return hidden.to(device)
+
+
 def _narrowed(model: Transformer, pieces: Int[ndarray, " N"], vocabulary: Vocabulary) -> Any:
     """The model with the vectors of these pieces in place of all."""
-    chosen, readout = torch.from_numpy(pieces), model.output.readout
-    vectors = model.embedding.vectors.detach()[chosen]
-    tied = readout.weight is model.embedding.vectors
+    embedding, readout = model.embedding, model.output.readout
+    chosen = torch.from_numpy(pieces).to(embedding.vectors.device)
+    vectors, fixed, bias = (
+        None if each is None else each.detach()[chosen] for each in (embedding.vectors, embedding.fixed, readout.bias)
+    )
+    tied = readout.weight is embedding.vectors
     weight = vectors if tied else readout.weight.detach()[chosen]
-    bias = None if readout.bias is None else readout.bias.detach()[chosen]
-    embedding = beside(model.embedding, vectors=vectors, vocabulary=len(pieces))
+    narrow = beside(embedding, vectors=vectors, fixed=fixed, vocabulary=len(pieces))
     output = beside(model.output, readout=beside(readout, weight=weight, bias=bias))
-    return beside(model, embedding=embedding, output=output, vocabulary=vocabulary)
+    return beside(model, embedding=narrow, output=output, vocabulary=vocabulary)

@@ -4,19 +4,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-import numpy as np
 import torch
 
-from regard.decode import Asked, Hypothesis, Progressing, Request, search, stream
-from regard.decode.requests import check_requests, check_sources, unwritten
+from regard.attention import watched
+from regard.decode import Asked, Hypothesis, Progressing, Request, SearchSettings, search, stream
+from regard.decode.requests import check_must, check_requests, check_sources, unwritten
 from regard.engines.shortlist.lexicon import Lexicon
 from regard.engines.shortlist.narrow import Narrow
 from regard.errors import RequestError
 from regard.models import Decoder, Transformer
 from regard.nn import native
 from regard.tasks.sides import sources
-
-CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,12 @@ class ShortlistSearcher:
 
     @property
     def callers(self) -> int:
-        return native.threads() if native.ready() else 1
+        ours = not watched() and native.ready() and self.device.type == "cpu"
+        return native.threads() if ours else 1
+
+    @property
+    def device(self) -> torch.device:
+        return self.model.embedding.vectors.device
 
     def ending(self, model: Decoder, stops: Sequence[int]) -> "ShortlistSearcher":
         raise RequestError("The engine shortlist cannot end a text with any of several pieces; use --engine torch.")
@@ -37,47 +40,53 @@ class ShortlistSearcher:
     @torch.inference_mode()
     def search(self, asked: Asked) -> list[list[Hypothesis]]:
         narrow, requests, banned = self.narrowed(asked)
-        source, real = sources(asked.sources, CPU)
+        source, real = sources(asked.sources, self.device)
         found = search(narrow, source, real, asked.settings, requests, None, banned)
         return [[replace(one, pieces=narrow.names(one.pieces)) for one in outputs] for outputs in found]
 
     def stream(self, asked: Asked) -> Iterator[Progressing]:
         narrow, (request,), banned = self.narrowed(asked)
-        source, real = sources(asked.sources, CPU)
+        source, real = sources(asked.sources, self.device)
         for grown in stream(narrow, source, real, asked.settings, request, None, banned):
             outputs = tuple(replace(one, pieces=narrow.names(one.pieces)) for one in grown.outputs)
             yield Progressing(narrow.names(grown.settled), outputs)
 
     def narrowed(self, asked: Asked) -> tuple[Narrow, list[Request], tuple[int, ...]]:
         """The model for these texts, and what is asked in its numbers."""
-        if asked.settings.method == "sample":
-            # What is drawn hangs on what there is to draw from, and that on who is in the batch.
-            raise RequestError("The engine shortlist cannot draw samples; use --engine torch.")
+        refuse_sampling(asked.settings)
         requests = [Request()] * len(asked.sources) if asked.requests is None else list(asked.requests)
         check_sources([*map(len, asked.sources)])
         check_requests(requests, len(asked.sources), self.model.vocabulary, asked.settings)
         barred = set(unwritten(asked.banned, self.model.vocabulary))
-        offered = [self.offered(source, one, barred) for source, one in zip(asked.sources, requests, strict=True)]
-        narrow = Narrow(self.model, offered)
-        known = barred.intersection(narrow.pieces.tolist()) - {self.model.vocabulary.begin}
-        return narrow, [_numbered(one, narrow) for one in requests], narrow.numbers(sorted(known))
+        check_must(requests, barred)
+        besides = [self.besides(*pair, barred) for pair in zip(asked.sources, requests, strict=True)]
+        narrow = Narrow(self.model, self.lexicon.offered(asked.sources, besides))
+        known = frozenset(narrow.pieces.tolist())
+        banned = sorted(known.intersection(barred) - {self.model.vocabulary.begin})
+        return narrow, [_numbered(one, narrow, known) for one in requests], narrow.numbers(banned)
 
-    def offered(self, source: Sequence[int], request: Request, barred: set[int]) -> np.ndarray:
-        """What the rendering of a source may be written with."""
-        begin, end = self.model.vocabulary.begin, self.model.vocabulary.end
-        wanted = chain(request.prefix, request.before, *request.avoid, *chain.from_iterable(request.must))
-        copied = [piece for piece in source if piece not in barred] if self.joint else []
-        return self.lexicon.offered(source, {begin, end, *wanted, *copied})
+    def besides(self, source: Sequence[int], request: Request, barred: set[int]) -> set[int]:
+        """What a text may need that its lexicon does not know of."""
+        asked = chain(request.prefix, request.before, *chain.from_iterable(request.must))
+        copied = set(source) - barred if self.joint else ()
+        return {self.model.vocabulary.begin, self.model.vocabulary.end, *asked, *copied}
 
 
-def _numbered(request: Request, narrow: Narrow) -> Request:
-    """What is asked in a narrow model's numbers."""
-    inside = request.inside.intersection(narrow.pieces.tolist())
+def refuse_sampling(settings: SearchSettings) -> None:
+    """A RequestError for what hangs on how many pieces there are to draw from, and so on who is in the batch."""
+    if settings.method == "sample":
+        raise RequestError("The engine shortlist cannot draw samples; use --engine torch.")
+
+
+def _numbered(request: Request, narrow: Narrow, known: frozenset[int]) -> Request:
+    """What is asked in a narrow model's numbers; what nobody is offered need not be avoided."""
+    if not (request.prefix or request.must or request.avoid or request.before):
+        return request
     return replace(
         request,
         prefix=narrow.numbers(request.prefix),
         must=tuple(tuple(map(narrow.numbers, entry)) for entry in request.must),
-        inside=frozenset(narrow.numbers(sorted(inside))),
-        avoid=tuple(map(narrow.numbers, request.avoid)),
+        inside=frozenset(narrow.numbers(sorted(known & request.inside))),
+        avoid=tuple(narrow.numbers(one) for one in request.avoid if known.issuperset(one)),
         before=narrow.numbers(request.before),
     )
