@@ -25,6 +25,8 @@ PACKAGES = ("torch", "ctranslate2", "transformers", "onnxruntime")
 
 # A script with its words; paths in braces have to be there.
 BENCHMARKS: dict[str, tuple[str, ...]] = {
+    "multiplying": (),
+    "attending": (),
     "kernels": (),
     "attention_memory": (),
     "dropout": (),

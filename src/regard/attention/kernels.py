@@ -11,9 +11,11 @@ dropout included, since its mask comes from a counter and not from the kernel.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
@@ -21,6 +23,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.attention.chunks import Chunked, exponentials, first_derivative_only, in_view, per_pair
+from regard.attention.multiplying import usually
 from regard.attention.normalizers import Softmax
 from regard.attention.positions import Position
 from regard.attention.problem import Problem, sizes_of
@@ -225,8 +228,59 @@ def _fused_elsewhere(problem: Problem, asked: Tensor, bias: Tensor | None, causa
     return Result(context, lse=None)
 
 
+class Flash(NamedTuple):
+    """Fused attention on a processor: (query, keys, values, bias, causal, scale) to the context and the log-sum-exp of
+    scores; and the gradients, from the context's, all those tensors, the rest as before."""
+
+    forward: Callable[..., tuple[Tensor, Tensor]]
+    backward: Callable[..., tuple[Tensor, Tensor, Tensor]]
+
+
+Chooser = Callable[[Tensor, Tensor, Tensor, Tensor | None], Flash | None]
+_instead: ContextVar[Chooser | None] = ContextVar("instead", default=None)
+
+
+@contextmanager
+def flash_by(choose: Chooser) -> Iterator[None]:
+    """Inside, what `choose` names stands in for torch's kernel; its context and log-sum-exp are what watchers see."""
+    token = _instead.set(choose)
+    try:
+        yield
+    finally:
+        _instead.reset(token)
+
+
+def _forward(
+    query: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, causal: bool, scale: float
+) -> tuple[Tensor, Tensor]:
+    with usually():
+        return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+            query, keys, values, 0.0, causal, attn_mask=bias, scale=scale
+        )
+
+
+def _backward(
+    d_context: Tensor,
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    context: Tensor,
+    lse: Tensor,
+    bias: Tensor | None,
+    causal: bool,
+    scale: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    with usually():
+        return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
+            d_context, query, keys, values, context, lse, 0.0, causal, attn_mask=bias, scale=scale
+        )
+
+
+TORCHS = Flash(_forward, _backward)
+
+
 class _Flash(torch.autograd.Function):
-    """torch's flash attention for CPU with its log-sum-exp, and a plain word on second derivatives."""
+    """A kernel that gives its log-sum-exp, and a plain word on second derivatives."""
 
     @staticmethod
     def forward(
@@ -234,11 +288,11 @@ class _Flash(torch.autograd.Function):
     ) -> Any:
         query, keys, values = _in_rows(query), _in_rows(keys), _in_rows(values)
         bias = None if bias is None else _in_rows(bias)
-        context, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
-            query, keys, values, 0.0, causal, attn_mask=bias, scale=scale
-        )
+        choose = _instead.get()
+        flash = (choose and choose(query, keys, values, bias)) or TORCHS
+        context, lse = flash.forward(query, keys, values, bias, causal, scale)
         ctx.save_for_backward(query, keys, values, context, lse, bias)
-        ctx.causal, ctx.scale = causal, scale
+        ctx.causal, ctx.scale, ctx.flash = causal, scale, flash
         ctx.mark_non_differentiable(lse)
         return context, lse
 
@@ -246,10 +300,10 @@ class _Flash(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         first_derivative_only("fused")
         query, keys, values, context, lse, bias = ctx.saved_tensors
-        d_query, d_keys, d_values = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
-            _in_rows(gradients[0]), query, keys, values, context, lse, 0.0, ctx.causal, attn_mask=bias, scale=ctx.scale
+        d_tensors = ctx.flash.backward(
+            _in_rows(gradients[0]), query, keys, values, context, lse, bias, ctx.causal, ctx.scale
         )
-        return d_query, d_keys, d_values, None, None, None
+        return *d_tensors, None, None, None
 
 
 def _in_rows(tensor: Tensor) -> Tensor:

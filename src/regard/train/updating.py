@@ -10,8 +10,11 @@ from typing import Generic, TypeVar
 import torch
 from torch import Tensor, nn
 
+from regard.attention.kernels import flash_by
+from regard.attention.multiplying import widely
 from regard.errors import ConfigError, DataError, RegardError
 from regard.nn.losses import Loss
+from regard.nn.native.attending import attending
 from regard.train import distributed_sharding as sharding
 from regard.train import optimizers
 from regard.train.compiling import Compiled
@@ -69,6 +72,10 @@ class Updater(Generic[B]):
 
     def update(self, group: list[tuple[Position, B | Spare[B]]], progress: Progress) -> Step:
         """One update from all batches of a group, each weighed by its targets: however they are split, the same."""
+        with widely(), flash_by(attending):
+            return self._update(group, progress)
+
+    def _update(self, group: list[tuple[Position, B | Spare[B]]], progress: Progress) -> Step:
         after = replace(progress, update=progress.update + 1, position=group[-1][0])
         before = [note.detach().clone() for note in self._notes]
         made = self._gradients(group, after.update)

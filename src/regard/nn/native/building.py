@@ -18,10 +18,11 @@ from pathlib import Path
 import torch  # noqa: F401  its libgomp has to be there when ours is loaded: two pools of threads would fight
 
 SOURCE = Path(__file__).with_name("kernels.cpp")
+PARTS = SOURCE, SOURCE.with_name("learning.h")
 FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fopenmp", "-fPIC", "-std=c++17", "-Wno-psabi")
 COMPILERS = ("c++", "g++", "clang++")
 LONGEST = 120
-VERSION = 7
+VERSION = 8
 
 
 class Missing(Exception):
@@ -76,8 +77,8 @@ def kept() -> Path:
 def _identity(compiler: str) -> str:
     """The same for the same source, compiler and processor."""
     about = Path(compiler).resolve().stat()
-    parts = (SOURCE.read_bytes(), repr((FLAGS, compiler, about.st_size, about.st_mtime_ns, _processor())).encode())
-    return hashlib.sha256(b"".join(parts)).hexdigest()[:24]
+    made_by = repr((FLAGS, compiler, about.st_size, about.st_mtime_ns, _processor())).encode()
+    return hashlib.sha256(b"".join([*map(Path.read_bytes, PARTS), made_by])).hexdigest()[:24]
 
 
 def _processor() -> str:

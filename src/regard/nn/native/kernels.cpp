@@ -1091,11 +1091,15 @@ static void asked_back(const float* query, const float* keys, const float* value
     }
 }
 
+// --- attention that learns -------------------------------------------------------------------------------------------
+
+#include "learning.h"
+
 // --- what is called --------------------------------------------------------------------------------------------------
 
 extern "C" {
 
-whole regard_version() { return 7; }
+whole regard_version() { return 8; }
 
 void regard_run(const Run* run, const Block* blocks) {
     whole threads = run->threads, rows = run->texts * run->pieces, weights = 0;

@@ -171,3 +171,16 @@ class Walk(Structure):
         ("sources", c_int64),
         ("end", c_int64),
     )
+
+
+class Learned(Structure):
+    """One attention that is learned from, forward or backward: where tensors lie, their steps, sizes."""
+
+    _fields_ = (
+        *((name, c_void_p) for name in ("query", "keys", "values", "bias", "out", "lse", "d_out")),
+        *((f"{name}_steps", c_int64 * 3) for name in ("query", "key", "value", "bias", "out", "d_out")),
+        *((name, c_void_p) for name in ("made", "made_lse", "d_query", "d_keys", "d_values")),
+        *((f"made{name}_steps", c_int64 * 3) for name in ("", "_key", "_value")),
+        *((name, c_int64) for name in ("B", "H", "G", "Q", "S", "E", "causal", "threads")),
+        ("scale", c_double),
+    )
