@@ -160,9 +160,8 @@ def test_a_joint_vocabulary_lets_a_text_be_copied() -> None:
     )
     source = (17, 23, 0, 2)
     for joint, copied in ((True, [17, 23]), (False, [])):
-        narrow, _, _ = ShortlistSearcher(model, nothing, joint).narrowed(
-            Asked([source], settings("greedy"), None, BANNED)
-        )
+        searcher = ShortlistSearcher(model, nothing, joint)
+        narrow, _, _ = searcher.narrowed(searcher.checked(Asked([source], settings("greedy"), None, BANNED)))
         assert narrow.pieces.tolist() == [1, 2, 4, 5, *copied]
 
 
@@ -176,12 +175,12 @@ def test_a_lexicon_finds_what_renders_what() -> None:
     assert found.renderings[:30, 0].tolist() == known.tolist()
     assert found.renderings[30].tolist() == [NONE] * found.renderings.shape[1]
     assert found.common[0] == 49
-    offered, other, everything = found.offered([[3, 4], [5], [5, 30]], [{2}, (), ()])
+    offered, other = found.offered([[3, 4], [5]], [{2}, ()])
     assert set(known[[3, 4]]) | {2, 49} <= set(offered.nonzero()[0])
     assert other[known[5]]
     assert not other[[2, 48]].any()
-    # What training never had may become anything.
-    assert everything.all()
+    assert found.knows([3, 4])
+    assert not found.knows([5, 30])
 
 
 def test_one_text_alone_has_the_very_numbers_it_has_among_others() -> None:
@@ -211,6 +210,21 @@ def test_vectors_learned_elsewhere_are_narrowed_too(how: str) -> None:
     same(search(model, source, None, settings(how), banned=BANNED), found)
 
 
+@pytest.mark.parametrize("how", ["greedy", "n best"])
+def test_a_text_of_which_nothing_is_known_is_searched_among_all_pieces(how: str) -> None:
+    model, known = made("transformer", SEQUENCES["pre"], SIZE), lexicon(2)
+    source, real = sources(*LENGTHS, size=SIZE)
+    source[source == 7] = 8
+    source[2, 1] = source[4, 0] = 7
+    known.renderings[7] = NONE
+    asked = source, real, settings(how)
+    whole, short_ones = search(model, *asked, banned=BANNED), search(short(model, lexicon(2)), *asked, banned=BANNED)
+    expected = [whole[n] if n in (2, 4) else short_ones[n] for n in range(len(LENGTHS))]
+    same(expected, search(short(model, known), *asked, banned=BANNED))
+    *_, last = stream(short(model, known), source[4:, :2], None, settings(how), banned=BANNED)
+    same([whole[4]], [list(last.outputs)])
+
+
 def test_what_may_not_be_written_is_named_as_the_model_calls_it() -> None:
     model = made("transformer", SEQUENCES["pre"], SIZE)
     source, real = sources(3, size=SIZE)
@@ -222,7 +236,8 @@ def test_what_is_to_be_avoided_is_not_offered_for_that() -> None:
     model = made("transformer", SEQUENCES["pre"], SIZE)
     searcher = ShortlistSearcher(model, Lexicon(np.full((SIZE, 1), 4), np.arange(4, 6), SIZE), False)
     requests = [Request(avoid=((5,), (20, 21))), Request(prefix=(20,))]
-    narrow, numbered, _ = searcher.narrowed(Asked([(4, 2), (4, 2)], settings("greedy"), requests, BANNED))
+    asked = searcher.checked(Asked([(4, 2), (4, 2)], settings("greedy"), requests, BANNED))
+    narrow, numbered, _ = searcher.narrowed(asked)
     assert narrow.pieces.tolist() == [1, 2, 4, 5, 20]
     assert [one.avoid for one in numbered] == [((3,),), ()]
 

@@ -18,7 +18,7 @@ from regard.files import shown
 
 FILE = "lexicon.safetensors"
 # The renderings of each piece, and how many of the pieces that training writes most are offered to every text.
-RENDERINGS, COMMON = 20, 100
+RENDERINGS, COMMON = 30, 200
 # So many pairs of pieces are looked at, in the first texts of training, and so often.
 PAIRS, ROUNDS = 40_000_000, 4
 # A rendering that is less likely than this stands there by chance.
@@ -52,21 +52,20 @@ class Lexicon:
         return cls(_likeliest(of, both % target, chance, source), often[counts[often] > 0], target)
 
     def offered(self, sources: Sequence[Sequence[int]], besides: Sequence[Iterable[int]]) -> Bool[ndarray, "B V"]:
-        """Which pieces each source's rendering may be written with; of each there is what is needed `besides`.
-
-        All of them, where a source has a piece that the texts it was learned from do not have.
-        """
+        """Which pieces each source's rendering may be written with; of each there is what is needed `besides`."""
         # The last column stands for no rendering at all.
         offered = np.zeros((len(sources), self.written + 1), bool)
         offered[:, self.common] = True
         read = np.concatenate([np.asarray(source, np.int64) for source in sources])
         row = np.repeat(np.arange(len(sources)), [*map(len, sources)])
         offered[row[:, None], self.renderings[read]] = True
-        # Nobody knows what a piece becomes that training never had.
-        offered[row[self.renderings[read, 0] == NONE]] = True
         for number, pieces in enumerate(besides):
             offered[number, [*pieces]] = True
         return offered[:, : self.written]
+
+    def knows(self, source: Sequence[int]) -> bool:
+        """Whether the texts it was learned from have every piece of this one."""
+        return bool((self.renderings[np.asarray(source, np.int64), 0] != NONE).all())
 
     def save(self, folder: Path) -> None:
         numbers = {"renderings": self.renderings, "common": self.common, "written": np.array(self.written)}
