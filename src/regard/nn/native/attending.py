@@ -1,4 +1,4 @@
-"""Softmax attention to be learned from, forward and backward, of texts too short for torch's kernel to be at its best."""
+"""Softmax attention to learn from, forward and backward, of texts too short for torch's kernel to be at its best."""
 
 from ctypes import byref
 from typing import Any
