@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from machine import clock, machine
 
-from regard.attention.kernels import TORCHS
+from regard.attention.kernels import TORCHS, How
 from regard.nn.native.attending import KERNELS
 from regard.train.allocation import keep_freed
 
@@ -40,7 +40,7 @@ def main() -> None:
     for texts, heads, pieces, width in SHAPES:
         for causal in (False, True):
             query, keys, values, probe = (torch.randn(texts, pieces, heads, width).transpose(1, 2) for _ in range(4))
-            asked = query, keys, values, None, causal, width**-0.5
+            asked = query, keys, values, None, How(causal, width**-0.5)
             forward = [partial(each.forward, *asked) for each in (KERNELS, TORCHS)]
             backward = [
                 partial(each.backward, probe, query, keys, values, *each.forward(*asked), *asked[3:])

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from regard.attention import FREE, HeadsSettings, MultiHeadAttention, look_ahead, padding, record
-from regard.attention.kernels import TORCHS, flash_by
+from regard.attention.kernels import TORCHS, How, flash_by
+from regard.errors import ModelError
 from regard.nn import native
 from regard.nn.native.attending import KERNELS, LONGEST, attending
 
@@ -25,8 +26,8 @@ def laid_out(batch: int, heads: int, pieces: int, width: int) -> Tensor:
 def by(flash: Any, given: tuple[Tensor, ...], probe: Tensor, bias: Tensor | None, causal: bool) -> tuple[Tensor, ...]:
     query, keys, values = given
     with torch.no_grad():
-        context, lse = flash.forward(query, keys, values, bias, causal, SCALE)
-        return context, lse, *flash.backward(probe, query, keys, values, context, lse, bias, causal, SCALE)
+        context, lse = flash.forward(query, keys, values, bias, How(causal, SCALE))
+        return context, lse, *flash.backward(probe, query, keys, values, context, lse, bias, How(causal, SCALE))
 
 
 def by_torch(given: tuple[Tensor, ...], probe: Tensor, bias: Tensor | None, causal: bool) -> tuple[Tensor, ...]:
@@ -118,11 +119,11 @@ def test_threads_change_no_bit(threads: int, monkeypatch: pytest.MonkeyPatch) ->
 def test_they_serve_short_texts_in_single_precision() -> None:
     with torch.no_grad():
         short, long = laid_out(1, 2, 4, 8), laid_out(1, 2, LONGEST + 1, 8)
-        assert attending(short, short, short, None) is KERNELS
-        assert attending(long, long, long, None) is None
-        assert attending(short.double(), short.double(), short.double(), None) is None
+        assert attending(short, short, short) is KERNELS
+        assert attending(long, long, long) is None
+        assert attending(short.double(), short.double(), short.double()) is None
         with native.without():
-            assert attending(short, short, short, None) is None
+            assert attending(short, short, short) is None
 
 
 def learned(module: MultiHeadAttention, x: Tensor, real: Tensor, mask: Any) -> tuple[Tensor, ...]:
@@ -148,3 +149,33 @@ def test_in_place_of_torchs_they_change_rounding_alone_and_being_watched_no_bit(
     assert all(map(torch.equal, found, watched))
     assert seen[0].check.output < 1e-5
     assert seen[0].check.row_sum < 1e-5
+
+
+@needed
+@pytest.mark.parametrize("pieces", [1, 7, 70])
+@pytest.mark.parametrize("mask", [FREE, look_ahead()], ids=["free", "look-ahead"])
+def test_they_drop_the_very_weights_that_the_formula_drops(mask: Any, pieces: int) -> None:
+    module = MultiHeadAttention(HeadsSettings(heads=4, groups=2, dropout=0.4), 32).train()
+    x, real = torch.randn(3, pieces, 32), padding(torch.tensor([pieces, (pieces + 1) // 2, 1])).keys
+    torch.manual_seed(1)
+    wanted = learned(module, x, real, mask)
+    kernels = []
+    with flash_by(lambda *given: kernels.append(attending(*given)) or attending(*given)):
+        torch.manual_seed(1)
+        found = learned(module, x, real, mask)
+        torch.manual_seed(1)
+        with record(module, "*.weights") as seen:
+            watched = learned(module, x, real, mask)
+    assert KERNELS in kernels
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
+    assert all(map(torch.equal, found, watched))
+    assert seen[0].check.output < 1e-5
+    assert pieces == 1 or (seen[0].tensor == 0.0).any()
+
+
+def test_without_them_dropping_weights_is_not_for_torchs_kernel() -> None:
+    module = MultiHeadAttention(HeadsSettings(heads=2, dropout=0.4, kernel="fused"), 16).train()
+    x = torch.randn(1, 3, 16)
+    with pytest.raises(ModelError, match="dropout of weights"), native.without(), flash_by(attending):
+        module(x, module.remember(x))

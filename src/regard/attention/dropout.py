@@ -6,6 +6,7 @@ mask that was applied.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -29,11 +30,26 @@ class Dropout:
         self, rows: Int[Tensor, "B H Q"], columns: Int[Tensor, " K"], dtype: torch.dtype
     ) -> Float[Tensor, "B H Q K"]:
         """What weights are multiplied with: 0, or 1 / (1 - rate), for rows and columns named by their numbers."""
-        hash_BHQK = _scramble(rows, self.seed)[..., None] ^ _scramble(columns, ~self.seed)
+        marks = self.marks(rows, columns)
+        hash_BHQK = marks.rows[..., None] ^ marks.columns
         # Both sides come scrambled; one round more is enough for the upper bits, and they alone decide.
         hash_BHQK.mul_(0x2C1B3C6D).bitwise_xor_(hash_BHQK >> 15).mul_(0x297A2D39)
         # In place, a comparison leaves whole numbers: four times as fast as making booleans and multiplying by them.
-        return hash_BHQK.ge_(int(self.rate * 2**32) - 2**31).to(dtype).mul_(1.0 / (1.0 - self.rate))
+        return hash_BHQK.ge_(marks.least).to(dtype).mul_(marks.grown)
+
+    def marks(self, rows: Int[Tensor, "B H Q"], columns: Int[Tensor, " K"]) -> "Marks":
+        """What `factor` is computed from, for kernels that do it themselves."""
+        sides = _scramble(rows, self.seed), _scramble(columns, ~self.seed)
+        return Marks(*sides, int(self.rate * 2**32) - 2**31, 1.0 / (1.0 - self.rate))
+
+
+class Marks(NamedTuple):
+    """A hash of each row and of each column; a weight stays where that of both is no less than `least`."""
+
+    rows: Int[Tensor, "B H Q"]
+    columns: Int[Tensor, " K"]
+    least: int
+    grown: float
 
 
 def checked_rate(rate: float) -> float:

@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.attention.chunks import Chunked, exponentials, first_derivative_only, in_view, per_pair
-from regard.attention.multiplying import usually
+from regard.attention.dropout import Marks
 from regard.attention.normalizers import Softmax
 from regard.attention.positions import Position
 from regard.attention.problem import Problem, sizes_of
@@ -85,7 +85,8 @@ def fused(problem: Problem) -> Result:
     bias = None if causal else _additive_mask(problem)
     if problem.query.device.type != "cpu":
         return _fused_elsewhere(problem, asked_BHQE, bias, causal, scale)
-    context, lse = _Flash.apply(asked_BHQE, problem.keys, problem.values, bias, causal, scale)  # type: ignore[no-untyped-call]
+    how, tensors = How(causal, scale, problem.marks), (asked_BHQE, problem.keys, problem.values, bias)
+    context, lse = _Flash.apply(*tensors, flash_of(problem), how)  # type: ignore[no-untyped-call]
     return Result(context, lse=lse)
 
 
@@ -125,7 +126,7 @@ def fused_refuses(problem: Problem) -> str:
     formula = problem.formula
     if not isinstance(formula.score, Product):
         return f"a score that is no product ({type(formula.score).__name__})"
-    if problem.dropout is not None:
+    if problem.dropout is not None and not flash_of(problem).drops:
         return "dropout of weights"
     if problem.keys.shape[-1] != problem.values.shape[-1]:
         return f"values of width {problem.values.shape[-1]} beside keys of width {problem.keys.shape[-1]}"
@@ -229,14 +230,23 @@ def _fused_elsewhere(problem: Problem, asked: Tensor, bias: Tensor | None, causa
 
 
 class Flash(NamedTuple):
-    """Fused attention on a processor: (query, keys, values, bias, causal, scale) to the context and the log-sum-exp of
-    scores; and the gradients, from the context's, all those tensors, the rest as before."""
+    """Fused attention on a processor: query, keys, values, bias and how to the context and the scores' log-sum-exp; and
+    the gradients, from the context's, all those tensors, and how. Whether it drops weights."""
 
     forward: Callable[..., tuple[Tensor, Tensor]]
     backward: Callable[..., tuple[Tensor, Tensor, Tensor]]
+    drops: bool = False
 
 
-Chooser = Callable[[Tensor, Tensor, Tensor, Tensor | None], Flash | None]
+class How(NamedTuple):
+    """What is asked of it besides: nobody looks ahead, products times a scale, weights that are dropped."""
+
+    causal: bool
+    scale: float
+    marks: Marks | None = None
+
+
+Chooser = Callable[[Tensor, Tensor, Tensor], Flash | None]
 _instead: ContextVar[Chooser | None] = ContextVar("instead", default=None)
 
 
@@ -250,13 +260,9 @@ def flash_by(choose: Chooser) -> Iterator[None]:
         _instead.reset(token)
 
 
-def _forward(
-    query: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, causal: bool, scale: float
-) -> tuple[Tensor, Tensor]:
-    with usually():
-        return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
-            query, keys, values, 0.0, causal, attn_mask=bias, scale=scale
-        )
+def _forward(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, how: How) -> tuple[Tensor, Tensor]:
+    flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    return flash(query, keys, values, 0.0, how.causal, attn_mask=bias, scale=how.scale)
 
 
 def _backward(
@@ -267,16 +273,20 @@ def _backward(
     context: Tensor,
     lse: Tensor,
     bias: Tensor | None,
-    causal: bool,
-    scale: float,
+    how: How,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    with usually():
-        return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
-            d_context, query, keys, values, context, lse, 0.0, causal, attn_mask=bias, scale=scale
-        )
+    flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
+    tensors = d_context, query, keys, values, context, lse
+    return flash(*tensors, 0.0, how.causal, attn_mask=bias, scale=how.scale)
 
 
 TORCHS = Flash(_forward, _backward)
+
+
+def flash_of(problem: Problem) -> Flash:
+    """Whose kernel computes this: torch's, unless somebody's stands in for it."""
+    choose = _instead.get()
+    return (choose and choose(problem.query, problem.keys, problem.values)) or TORCHS
 
 
 class _Flash(torch.autograd.Function):
@@ -284,15 +294,13 @@ class _Flash(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, query: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, causal: bool, scale: float
+        ctx: Any, query: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, flash: Flash, how: How
     ) -> Any:
         query, keys, values = _in_rows(query), _in_rows(keys), _in_rows(values)
         bias = None if bias is None else _in_rows(bias)
-        choose = _instead.get()
-        flash = (choose and choose(query, keys, values, bias)) or TORCHS
-        context, lse = flash.forward(query, keys, values, bias, causal, scale)
+        context, lse = flash.forward(query, keys, values, bias, how)
         ctx.save_for_backward(query, keys, values, context, lse, bias)
-        ctx.causal, ctx.scale, ctx.flash = causal, scale, flash
+        ctx.flash, ctx.how = flash, how
         ctx.mark_non_differentiable(lse)
         return context, lse
 
@@ -300,9 +308,7 @@ class _Flash(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         first_derivative_only("fused")
         query, keys, values, context, lse, bias = ctx.saved_tensors
-        d_tensors = ctx.flash.backward(
-            _in_rows(gradients[0]), query, keys, values, context, lse, bias, ctx.causal, ctx.scale
-        )
+        d_tensors = ctx.flash.backward(_in_rows(gradients[0]), query, keys, values, context, lse, bias, ctx.how)
         return *d_tensors, None, None, None
 
 

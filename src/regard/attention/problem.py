@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attention.dropout import Dropout
+from regard.attention.dropout import Dropout, Marks
 from regard.attention.masks import Mask
 from regard.attention.memory import History
 from regard.attention.normalizers import Normalizer
@@ -117,6 +117,13 @@ class Problem:
             return weights
         columns_K = torch.arange(place.columns.start, place.columns.stop, device=weights.device)
         return weights * self.dropout.factor(self.row_numbers[:, :, place.rows], columns_K, weights.dtype)
+
+    @property
+    def marks(self) -> Marks | None:
+        """What decides which weights are dropped, for a kernel that does so itself."""
+        if self.dropout is None:
+            return None
+        return self.dropout.marks(self.row_numbers, torch.arange(self.keys.shape[2], device=self.query.device))
 
     def mixed(self, used: Float[Tensor, "B H Q K"], values: Tensor, place: Place) -> Float[Tensor, "B H Q W"]:
         """The context that weights and values give."""

@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.errors import ModelError
+from regard.nn.native.multiplying import add_product, product, product_into
 
 __all__ = [
     "IGNORE",
@@ -239,7 +240,7 @@ class Gradients(NamedTuple):
         what smoothing takes from all alike."""
         narrow_PV = gradient.to(hidden.dtype)
         if self.hidden is not None:
-            self.hidden[rows] = narrow_PV @ weight
+            self.hidden[rows] = product(narrow_PV, weight)
         if self.weight is not None:
             _add_product_(self.weight, narrow_PV.T, hidden)
         if self.bias is not None:
@@ -279,7 +280,7 @@ def linear_into(
 ) -> Float[Tensor, "P V"]:
     """hidden weight^T + bias, written to `out`."""
     if out.dtype == hidden.dtype:
-        torch.mm(hidden, weight.T, out=out)
+        product_into(hidden, weight.T, out)
     else:
         out.copy_(hidden @ weight.T)
     return out if bias is None else out.add_(bias)
@@ -304,7 +305,7 @@ def _nll(
 def _add_product_(total: Float[Tensor, "V D"], left: Float[Tensor, "V P"], right: Float[Tensor, "P D"]) -> None:
     """total + left right, in place and in the total's precision."""
     if total.dtype == right.dtype:
-        total.addmm_(left, right)
+        add_product(total, left, right)
     else:
         total.add_(left @ right)
 

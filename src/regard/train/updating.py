@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.kernels import flash_by
-from regard.attention.multiplying import widely
 from regard.errors import ConfigError, DataError, RegardError
 from regard.nn.losses import Loss
 from regard.nn.native.attending import attending
+from regard.nn.native.multiplying import Multiplied
 from regard.train import distributed_sharding as sharding
 from regard.train import optimizers
 from regard.train.compiling import Compiled
@@ -60,6 +60,10 @@ class Updater(Generic[B]):
         self._compiled: Callable[[], AbstractContextManager[None]] = nullcontext
         if settings.compile:
             self._compiled = Compiled(learner.model, settings.compile).used
+        # What is compiled has products of its own.
+        self._multiplied: Callable[[], AbstractContextManager[None]] = (
+            nullcontext if settings.compile else Multiplied(learner.model).used
+        )
         self._recomputed: Callable[[], AbstractContextManager[None]] = nullcontext
         if settings.recompute:
             self._recomputed = Recomputed(learner.model).used
@@ -72,7 +76,7 @@ class Updater(Generic[B]):
 
     def update(self, group: list[tuple[Position, B | Spare[B]]], progress: Progress) -> Step:
         """One update from all batches of a group, each weighed by its targets: however they are split, the same."""
-        with widely(), flash_by(attending):
+        with self._multiplied(), flash_by(attending):
             return self._update(group, progress)
 
     def _update(self, group: list[tuple[Position, B | Spare[B]]], progress: Progress) -> Step:

@@ -18,11 +18,11 @@ from pathlib import Path
 import torch  # noqa: F401  its libgomp has to be there when ours is loaded: two pools of threads would fight
 
 SOURCE = Path(__file__).with_name("kernels.cpp")
-PARTS = SOURCE, SOURCE.with_name("learning.h")
+PARTS = SOURCE, SOURCE.with_name("learning.h"), SOURCE.with_name("products.h")
 FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fopenmp", "-fPIC", "-std=c++17", "-Wno-psabi")
 COMPILERS = ("c++", "g++", "clang++")
 LONGEST = 120
-VERSION = 8
+VERSION = 10
 
 
 class Missing(Exception):

@@ -1095,11 +1095,15 @@ static void asked_back(const float* query, const float* keys, const float* value
 
 #include "learning.h"
 
+// --- products that learn ----------------------------------------------------------------------------------------------
+
+#include "products.h"
+
 // --- what is called --------------------------------------------------------------------------------------------------
 
 extern "C" {
 
-whole regard_version() { return 8; }
+whole regard_version() { return 10; }
 
 void regard_run(const Run* run, const Block* blocks) {
     whole threads = run->threads, rows = run->texts * run->pieces, weights = 0;

@@ -148,11 +148,45 @@ struct Learned {
     whole made_steps[3], made_key_steps[3], made_value_steps[3];
     whole B, H, G, Q, S, E, causal, threads;
     double scale;
+    // Where weights are dropped, a hash of each row and of each column, these as many as whole rows have: a weight stays
+    // where the hash of both is no less than this, and grows so much.
+    const int32_t *row_marks, *column_marks;
+    whole least;
+    double grown;
 };
 
 static inline whole at(const whole* steps, whole b, whole h, whole t = 0) {
     return b * steps[0] + h * steps[1] + t * steps[2];
 }
+
+#if defined(__AVX512F__)
+typedef int32_t row_of_marks __attribute__((vector_size(64)));
+typedef uint32_t row_of_bits __attribute__((vector_size(64)));
+typedef int32_t loose_marks __attribute__((vector_size(64), aligned(4), may_alias));
+#else
+typedef int32_t row_of_marks __attribute__((vector_size(32)));
+typedef uint32_t row_of_bits __attribute__((vector_size(32)));
+typedef int32_t loose_marks __attribute__((vector_size(32), aligned(4), may_alias));
+#endif
+
+// What drops the weights of one row: `attention/dropout.py` computes the same.
+struct Dropping {
+    const int32_t *columns;
+    row_of_marks mark, least;
+    row grown;
+    Dropping(const Learned& of, whole b, whole h, whole q) : columns(of.column_marks) {
+        if (!columns) return;
+        mark = row_of_marks{} + of.row_marks[(b * of.H + h) * of.Q + q];
+        least = row_of_marks{} + (int32_t)of.least;
+        grown = repeated((float)of.grown);
+    }
+    // What weights are multiplied with: 0, or what is left grows by.
+    row factor(whole j) const {
+        row_of_bits hash = (row_of_bits)(mark ^ *(const loose_marks*)(columns + j)) * 0x2C1B3C6Du;
+        hash = (hash ^ (row_of_bits)((row_of_marks)hash >> 15)) * 0x297A2D39u;
+        return (row)((row_of_marks)grown & ((row_of_marks)hash >= least));
+    }
+};
 
 // Where a thread works; zero behind every row's end.
 struct Bench {
@@ -189,7 +223,7 @@ static void scored(const Learned& of, const Bench& bench, whole b, whole h, whol
 }
 
 // Scores to weights; gives the log-sum-exp. Who sees nothing has zeros, as torch's kernel gives them.
-static float weighed(float* scores, whole wide) {
+static float weighed(float* scores, whole wide, const Dropping& dropping) {
     row most = repeated(-INFINITY), total = repeated(0.0f);
     for (whole j = 0; j < wide; j += EACH) most = higher_row(row_at(scores + j), most);
     float highest = most[0];
@@ -204,7 +238,10 @@ static float weighed(float* scores, whole wide) {
     float whole_sum = added_up(total);
     if (whole_sum == 0.0f) return 0.0f;
     row share = repeated(1.0f / whole_sum);
-    for (whole j = 0; j < wide; j += EACH) set_row(scores + j, row_at(scores + j) * share);
+    for (whole j = 0; j < wide; j += EACH) {
+        row weight = row_at(scores + j) * share;
+        set_row(scores + j, dropping.columns ? weight * dropping.factor(j) : weight);
+    }
     return highest + std::log(whole_sum);
 }
 
@@ -220,24 +257,26 @@ static void attended_to(const Learned& of, Bench& bench, whole b, whole g) {
             gathered(of.query + at(of.query_steps, b, h, first), of.query_steps[2], count, E, bench.queries, W);
             scored(of, bench, b, h, first, count, seen);
             float* lse = of.made_lse + (b * of.H + h) * of.Q + first;
-            for (whole i = 0; i < count; i++) lse[i] = weighed(bench.scores + i * N, wide);
+            for (whole i = 0; i < count; i++) lse[i] = weighed(bench.scores + i * N, wide, Dropping(of, b, h, first + i));
             multiplied(bench.scores, N, 1, bench.values, W, bench.mixed, W, count, W, seen, false);
             for (whole i = 0; i < count; i++)
                 copied(bench.mixed + i * W, E, of.made + at(of.made_steps, b, h, first + i));
         }
 }
 
-// dS = P (dO V^T - dO . O), times the scale; P is left in the scores.
+// dS = P (D dO V^T - dO . O), times the scale, D what drops; P D is left in the scores.
 static void sloped(const Learned& of, const Bench& bench, whole b, whole h, whole first, whole count, whole wide) {
     for (whole i = 0; i < count; i++) {
         float *scores = bench.scores + i * bench.N, *slopes = bench.slopes + i * bench.N;
         const float* out = of.out + at(of.out_steps, b, h, first + i);
+        Dropping dropping(of, b, h, first + i);
         row mean = repeated(dot(bench.mixed + i * bench.W, out, of.E));
         row lse = repeated(of.lse[(b * of.H + h) * of.Q + first + i]), scale = repeated((float)of.scale);
         for (whole j = 0; j < wide; j += EACH) {
             row weight = exponential_row(row_at(scores + j) - lse);
-            set_row(scores + j, weight);
-            set_row(slopes + j, weight * (row_at(slopes + j) - mean) * scale);
+            row slope = row_at(slopes + j), factor = dropping.columns ? dropping.factor(j) : repeated(1.0f);
+            set_row(scores + j, weight * factor);
+            set_row(slopes + j, weight * (slope * factor - mean) * scale);
         }
     }
 }

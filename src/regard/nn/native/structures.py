@@ -183,4 +183,24 @@ class Learned(Structure):
         *((f"made{name}_steps", c_int64 * 3) for name in ("", "_key", "_value")),
         *((name, c_int64) for name in ("B", "H", "G", "Q", "S", "E", "causal", "threads")),
         ("scale", c_double),
+        *((name, c_void_p) for name in ("row_marks", "column_marks")),
+        ("least", c_int64),
+        ("grown", c_double),
+    )
+
+
+class Product(Structure):
+    """Two matrices by where they lie and how far their numbers are apart, and what comes of them."""
+
+    _fields_ = (
+        ("a", c_void_p),
+        ("a_row", c_int64),
+        ("a_step", c_int64),
+        ("b", c_void_p),
+        ("b_step", c_int64),
+        ("b_column", c_int64),
+        ("out", c_void_p),
+        ("out_row", c_int64),
+        ("bias", c_void_p),
+        *((name, c_int64) for name in ("M", "N", "K", "added", "threads")),
     )
