@@ -179,3 +179,10 @@ def test_without_them_dropping_weights_is_not_for_torchs_kernel() -> None:
     x = torch.randn(1, 3, 16)
     with pytest.raises(ModelError, match="dropout of weights"), native.without(), flash_by(attending):
         module(x, module.remember(x))
+
+
+@needed
+def test_a_bias_of_other_numbers_is_read_as_numbers_of_ours() -> None:
+    tensors, probe = tuple(laid_out(2, 2, 5, 8) for _ in range(3)), laid_out(2, 2, 5, 8)
+    bias = torch.randn(2, 1, 5, 5, dtype=torch.float64)
+    same(by(KERNELS, tensors, probe, bias, False), by_torch(tensors, probe, bias, False), 3e-5)

@@ -13,6 +13,7 @@ from regard.models import Vocabulary, build
 from regard.nn import chunked_cross_entropy, native
 from regard.nn.native import multiplying
 from regard.nn.native.multiplying import Multiplied, add_product, product, product_into
+from regard.train.recomputing import Recomputed
 
 needed = pytest.mark.skipif(not native.ready(), reason="there is no compiler here")
 sizes = st.integers(1, 90)
@@ -55,9 +56,9 @@ def test_a_product_is_a_product_however_matrices_lie(
     a, b = lying(rows, inner, ways[0]), lying(inner, columns, ways[1])
     more = torch.randn(columns) if bias else None
     wanted = a.double() @ b.double() + (0.0 if more is None else more.double())
-    near(product(a, b, more), wanted, inner)
     out, total = torch.full((rows, columns), torch.nan), torch.randn(rows, columns)
-    near(product_into(a, b, out), a.double() @ b.double(), inner)
+    near(product_into(a, b, out, more), wanted, inner)
+    near(product(a, b), a.double() @ b.double(), inner)
     before = total.double()
     add_product(total, a, b)
     near(total, before + a.double() @ b.double(), inner)
@@ -188,3 +189,93 @@ def test_frozen_layers_and_inputs_without_gradient_get_none() -> None:
     assert layer.weight.grad is None
     assert layer.bias.grad is not None
     torch.testing.assert_close(x.grad, layer.weight.sum(0).expand(3, -1))
+
+
+@needed
+@torch.no_grad()
+def test_what_does_not_fit_is_left_to_torch_to_tell() -> None:
+    a, b = torch.randn(20, 30), torch.randn(30, 40)
+    assert multiplying.multiplies(a, b)
+    assert multiplying._holds(torch.empty(20, 40), a, b)
+    assert not multiplying.multiplies(a, b[1:])
+    assert not multiplying._holds(torch.empty(20, 39), a, b)
+
+
+@needed
+def test_a_layer_refuses_vectors_of_another_width() -> None:
+    layer = nn.Linear(30, 40)
+    with Multiplied(layer).used(), pytest.raises(RuntimeError, match="cannot be multiplied"):
+        layer(torch.randn(20, 29))
+
+
+@needed
+@pytest.mark.parametrize("shape", [(3, 8), (2, 3, 8)])
+def test_what_layers_give_may_be_written_to(shape: tuple[int, ...]) -> None:
+    layer, x = nn.Linear(8, 8), torch.randn(shape, requires_grad=True)
+    wanted = torch.autograd.grad(torch.relu(layer(x)).sum(), [x, layer.weight])
+    with Multiplied(layer).used():
+        found = torch.autograd.grad(torch.relu_(layer(x)).sum(), [x, layer.weight])
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+@needed
+def test_a_layer_with_a_way_of_its_own_keeps_it() -> None:
+    layer = nn.Linear(8, 8)
+    layer.forward = lambda x: x + 1  # type: ignore[method-assign]
+    with Multiplied(layer).used():
+        assert torch.equal(layer(torch.zeros(2, 8)), torch.ones(2, 8))
+    assert torch.equal(layer(torch.zeros(2, 8)), torch.ones(2, 8))
+
+
+@needed
+def test_layers_that_are_computed_twice_multiply_by_them_both_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack, taken, made = nn.ModuleList([nn.Linear(8, 8)]), [], multiplying._made
+    monkeypatch.setattr(multiplying, "_made", lambda *given, **rest: taken.append(given) or made(*given, **rest))
+    multiplied, recomputed = Multiplied(stack), Recomputed(stack)
+    with multiplied.used(), multiplied.used():
+        for _ in range(2):
+            with recomputed.used():
+                stack[0](torch.randn(3, 8)).square().sum().backward()
+    # Forward, again, and the weights' gradient, for two batches.
+    assert len(taken) == 6
+    assert "forward" not in vars(stack[0])
+
+
+@needed
+def test_a_frozen_layer_keeps_nothing_of_what_it_read() -> None:
+    layer, x = nn.Linear(8, 8).requires_grad_(False), torch.randn(3, 8, requires_grad=True)
+    kept: list[torch.Size] = []
+
+    def keep(tensor: Tensor) -> Tensor:
+        kept.append(tensor.shape)
+        return tensor
+
+    with Multiplied(layer).used(), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        layer(x)
+    assert kept == [layer.weight.shape]
+
+
+@needed
+def test_what_torch_func_transforms_is_torchs() -> None:
+    layer, x = nn.Linear(8, 4), torch.randn(5, 3, 8)
+    with Multiplied(layer).used():
+        found = torch.vmap(layer)(x)
+        slope = torch.func.grad(lambda given: layer(given).sum())(x)
+    torch.testing.assert_close(found, layer(x))
+    torch.testing.assert_close(slope, layer.weight.sum(0).expand_as(x))
+
+
+@needed
+@torch.no_grad()
+def test_the_usual_kind_of_number_is_not_asked() -> None:
+    a, b, layer = torch.randn(20, 30), torch.randn(30, 40), nn.Linear(30, 40)
+    wanted = a @ b, layer(a)
+    torch.set_default_dtype(torch.float64)
+    try:
+        with Multiplied(layer).used():
+            found = product(a, b), layer(a)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other)

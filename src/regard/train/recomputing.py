@@ -1,12 +1,13 @@
 """Layers that keep nothing for backward but their inputs, and are computed a second time there   (Chen et al. 2016)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 from torch import nn
 from torch.utils.checkpoint import checkpoint
+
+from regard.nn.standing import standing_in
 
 
 class Recomputed:
@@ -19,11 +20,6 @@ class Recomputed:
     @contextmanager
     def used(self) -> Iterator[None]:
         """Inside, calling a layer keeps only what went in."""
-        before: list[Callable[..., Any]] = [layer.forward for layer in self.layers]
-        for layer, forward in zip(self.layers, before, strict=True):
-            layer.forward = partial(checkpoint, forward, use_reentrant=False)
-        try:
+        kept = {layer: partial(checkpoint, layer.forward, use_reentrant=False) for layer in self.layers}
+        with standing_in(kept):
             yield
-        finally:
-            for layer in self.layers:
-                del layer.forward

@@ -73,22 +73,24 @@ def _asked(query: Asked, keys: Known, values: Known, bias: Bias | None, how: How
         scale=how.scale, query=query.data_ptr(), keys=keys.data_ptr(), values=values.data_ptr(),
         query_steps=_steps(query), key_steps=_steps(keys), value_steps=_steps(values),
     )  # fmt: skip
-    alive = []
+    alive: list[Tensor] = []
     if bias is not None:
-        spread = bias.expand(batch, heads, queries, -1)
+        spread = bias.to(query.dtype).expand(batch, heads, queries, keys.shape[2])
+        spread = spread if spread.stride(-1) == 1 or keys.shape[2] == 1 else spread.contiguous()
         asked.bias, asked.bias_steps = spread.data_ptr(), _steps(spread)
+        alive.append(spread)
     if how.marks is not None:
         rows, columns = how.marks.rows.contiguous(), pad(how.marks.columns, (0, -len(how.marks.columns) % PANEL))
         asked.row_marks, asked.column_marks = rows.data_ptr(), columns.data_ptr()
         asked.least, asked.grown = how.marks.least, how.marks.grown
-        alive = [rows, columns]
+        alive += [rows, columns]
     return asked, alive
 
 
 def _beside(like: Float[Tensor, "B H T E"]) -> Float[Tensor, "B H T E"]:
     """Room for as much, the heads of a piece side by side."""
     batch, heads, pieces, width = like.shape
-    return torch.empty(batch, pieces, heads, width).transpose(1, 2)
+    return like.new_empty(batch, pieces, heads, width).transpose(1, 2)
 
 
 def _steps(tensor: Tensor) -> Any:

@@ -19,6 +19,7 @@ from torch.nn import functional as F
 
 from regard.nn.native.kernels import kernels, serves, threads
 from regard.nn.native.structures import Product
+from regard.nn.standing import standing_in
 
 OTHERS = ("AuthenticAMD", "HygonGenuine")
 """Who makes processors that MKL does not know to take sixteen numbers at a time."""
@@ -42,34 +43,32 @@ def _maker() -> str:
 
 
 def multiplies(a: Tensor, b: Tensor) -> bool:
-    """Whether this product is better made here; both are matrices that lie in rows or in columns."""
-    enough = a.dim() == b.dim() == 2 and a.shape[0] * a.shape[1] * b.shape[1] > FEW
-    return enough and faster() and serves(a, b) and _straight(a) and _straight(b)
+    """Whether this product is better made here; both are matrices that fit, and lie in rows or in columns."""
+    fit = a.dim() == b.dim() == 2 and a.shape[1] == b.shape[0] and a.shape[0] * b.numel() > FEW
+    return fit and faster() and serves(a, b) and 1 in a.stride() and 1 in b.stride()
 
 
-def _straight(matrix: Tensor) -> bool:
-    return 1 in matrix.stride()
+def _holds(out: Tensor, a: Tensor, b: Tensor) -> bool:
+    return serves(out) and out.shape == (a.shape[0], b.shape[1]) and out.stride(1) == 1
 
 
-def product(
-    a: Float[Tensor, "M K"], b: Float[Tensor, "K N"], bias: Float[Tensor, " N"] | None = None
+def product(a: Float[Tensor, "M K"], b: Float[Tensor, "K N"]) -> Float[Tensor, "M N"]:
+    """a b."""
+    return _made(a, b, a.new_empty(a.shape[0], b.shape[1])) if multiplies(a, b) else a @ b
+
+
+def product_into(
+    a: Float[Tensor, "M K"], b: Float[Tensor, "K N"], out: Float[Tensor, "M N"], bias: Float[Tensor, " N"] | None = None
 ) -> Float[Tensor, "M N"]:
-    """a b, and a bias to each row."""
-    if not multiplies(a, b):
-        return a @ b if bias is None else torch.addmm(bias, a, b)
-    return _made(a, b, torch.empty(a.shape[0], b.shape[1]), bias=bias)
-
-
-def product_into(a: Float[Tensor, "M K"], b: Float[Tensor, "K N"], out: Float[Tensor, "M N"]) -> Float[Tensor, "M N"]:
-    """a b, written to `out`."""
-    if not (multiplies(a, b) and serves(out) and out.stride(1) == 1):
-        return torch.mm(a, b, out=out)
-    return _made(a, b, out)
+    """a b, and a bias to each row, written to `out`."""
+    if multiplies(a, b) and _holds(out, a, b) and serves(bias) and (bias is None or bias.shape == b.shape[1:]):
+        return _made(a, b, out, bias)
+    return torch.mm(a, b, out=out) if bias is None else torch.addmm(bias, a, b, out=out)
 
 
 def add_product(total: Float[Tensor, "M N"], a: Float[Tensor, "M K"], b: Float[Tensor, "K N"]) -> None:
     """a b, added to `total`."""
-    if multiplies(a, b) and serves(total) and total.stride(1) == 1:
+    if multiplies(a, b) and _holds(total, a, b):
         _made(a, b, total, added=True)
     else:
         total.addmm_(a, b)
@@ -90,22 +89,29 @@ class _Linear(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        ctx.save_for_backward(x, weight)
-        return product(x.flatten(0, -2), weight.T, bias).view(*x.shape[:-1], -1)
+        wanted = ctx.needs_input_grad
+        ctx.save_for_backward(x if wanted[1] else None, weight if wanted[0] else None)
+        # What is given out is no view, so that others may write to it.
+        out = x.new_empty(*x.shape[:-1], len(weight))
+        product_into(x.flatten(0, -2), weight.T, out.flatten(0, -2), bias)
+        return out
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        x, weight = ctx.saved_tensors
-        wanted, rows = ctx.needs_input_grad, gradients[0].flatten(0, -2)
-        d_x = product(rows, weight).view_as(x) if wanted[0] else None
-        d_weight = product(rows.T, x.flatten(0, -2)) if wanted[1] else None
-        return d_x, d_weight, rows.sum(0) if wanted[2] else None
+        (above,), (x, weight) = gradients, ctx.saved_tensors
+        rows = above.flatten(0, -2)
+        d_x = None if weight is None else product(rows, weight).unflatten(0, above.shape[:-1])
+        d_weight = None if x is None else product(rows.T, x.flatten(0, -2))
+        return d_x, d_weight, rows.sum(0) if ctx.needs_input_grad[2] else None
 
 
 def _linear(module: nn.Linear, x: Tensor) -> Tensor:
     weight, bias = module.weight, module.bias
+    # What torch.func transforms has to be made of torch's own functions; what does not fit is for torch to tell.
+    usual = not (torch.is_autocast_enabled("cpu") or torch._C._are_functorch_transforms_active())
+    fits = x.dim() > 1 and x.numel() > 0 and x.shape[-1] == weight.shape[1]
     with torch.no_grad():
-        usable = x.dim() > 1 and x.numel() > 0 and serves(x, weight, bias) and not torch.is_autocast_enabled("cpu")
+        usable = usual and fits and serves(x, weight, bias)
     if not usable:
         return F.linear(x, weight, bias)
     found: Tensor = _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
@@ -120,11 +126,7 @@ class Multiplied:
 
     @contextmanager
     def used(self) -> Iterator[None]:
-        """Inside, calling a layer multiplies by them, forward and backward."""
-        for layer in self.layers:
-            layer.forward = partial(_linear, layer)  # type: ignore[method-assign]
-        try:
+        """Inside, calling a layer multiplies by them, forward and backward; one with a way of its own keeps it."""
+        own = [layer for layer in self.layers if "forward" not in vars(layer)]
+        with standing_in({layer: partial(_linear, layer) for layer in own}):
             yield
-        finally:
-            for layer in self.layers:
-                del layer.forward
