@@ -20,7 +20,7 @@ def test_another_model_costs_what_its_scores_are_apart(model: Pipeline) -> None:
             parameter.add_(torch.randn_like(parameter))
     rows = [row.fields for row in Materials(model.recipe).valid]
     for other in (model.model, spoilt):
-        found = costs(model, Engine("other", other))
+        found = costs(model, Engine("other", other), model.recipe)
         before, after = (
             replace(model, model=one).judged(rows, model.recipe.metrics).scores for one in (model.model, other)
         )
@@ -33,8 +33,9 @@ def test_another_model_costs_what_its_scores_are_apart(model: Pipeline) -> None:
 
 
 def test_without_the_files_of_validation_nothing_is_told(model: Pipeline, tmp_path: Path) -> None:
-    assert costs(model, Engine("same", model.model))
-    assert not costs(model.with_settings(f"data.root={tmp_path}"), Engine("same", model.model))
+    gone = model.with_settings(f"data.root={tmp_path}").recipe
+    assert costs(model, Engine("same", model.model), model.recipe)
+    assert not costs(model, Engine("same", model.model), gone)
 
 
 def test_a_quantized_export_tells_what_it_costs(model: Pipeline, tmp_path: Path) -> None:

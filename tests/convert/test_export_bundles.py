@@ -18,6 +18,7 @@ from regard.convert.ctranslate2.models import unlike
 from regard.convert.huggingface.tokenizing import write as write_tokenizer
 from regard.demo import DEMOS
 from regard.errors import ConfigError, DataError, RegardError
+from regard.tasks import Recipe
 from tests.engines.toys import BRIEF, SEQUENCES, SIZE, made, pipeline
 from tests.tasks import test_masked as masked
 
@@ -176,10 +177,10 @@ def test_an_export_that_gives_something_else_is_none(tmp_path: Path, monkeypatch
     ours = pipeline("translation", *SMALL["translation"])
     written = TARGETS["ctranslate2"]
 
-    def spoilt(given: Pipeline, folder: Path, quantize: str) -> Any:
+    def spoilt(given: Pipeline, folder: Path, quantize: str, recipe: Recipe) -> Any:
         other = made("transformer", SEQUENCES["pre"])
         assert other is not None
-        stored = written(given, folder, quantize)
+        stored = written(given, folder, quantize, recipe)
         with torch.no_grad():
             given.model.output.readout.weight.add_(torch.randn_like(given.model.output.readout.weight))
         return stored

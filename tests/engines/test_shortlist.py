@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from regard.api import Pipeline
+from regard.api import Materials, Pipeline
+from regard.api.costing import ROWS
 from regard.api.exporting import export
 from regard.decode import Asked, Hypothesis, Request, SearchSettings, search, stream
 from regard.engines import exported
@@ -302,6 +303,31 @@ def test_what_it_cannot_do_it_refuses(folder: Path) -> None:
 def test_a_recipe_that_draws_samples_is_exported_and_compared_without(tmp_path: Path) -> None:
     found = export(pipeline("translation", "search.method=sample"), "shortlist", tmp_path / "out")
     assert found.costs
+
+
+@pytest.mark.parametrize("changes", [["search.stop=sure"], ["search.method=diverse"], ["search.length=wu"]])
+def test_what_it_costs_is_told_of_the_recipes_own_search(changes: list[str], tmp_path: Path) -> None:
+    ours = pipeline("translation", *changes)
+    found = export(ours, "shortlist", tmp_path / "out")
+    rows = [row.fields for row in Materials(ours.recipe).valid][:ROWS]
+    wanted = ours.judged(rows, ours.recipe.metrics).scores
+    narrow = Pipeline.load(tmp_path / "out", engine="shortlist").judged(rows, ours.recipe.metrics).scores
+    assert {one.metric: (one.before, one.after) for one in found.costs} == {
+        name: (score.value, narrow[name].value) for name, score in wanted.items()
+    }
+
+
+def test_texts_that_moved_are_read_where_they_are_and_the_bundle_stays_as_it_was(tmp_path: Path) -> None:
+    ours = pipeline("translation")
+    moved = ours.with_settings("data.root=/nowhere")
+    found = export(moved, "shortlist", tmp_path / "out", root=ours.recipe.data.root)
+    assert found.costs
+    assert Pipeline.load(tmp_path / "out").recipe.data.root == "/nowhere"
+
+
+def test_whoever_may_read_one_file_may_read_all(folder: Path) -> None:
+    modes = {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir() if path.is_file()}
+    assert len(set(modes.values())) == 1, modes
 
 
 def test_texts_that_are_elsewhere_are_told_of(tmp_path: Path) -> None:

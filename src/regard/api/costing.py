@@ -9,6 +9,7 @@ from regard.api.pipeline import Pipeline
 from regard.engines import Engine
 from regard.errors import RegardError
 from regard.metrics import metric
+from regard.tasks import Recipe
 
 # Enough to tell a point of BLEU from none, few enough to wait for.
 ROWS = 200
@@ -31,11 +32,11 @@ class Cost:
         return {"metric": self.metric, "rows": self.rows, "before": self.before, "after": self.after}
 
 
-def costs(pipeline: Pipeline, engine: Engine) -> list[Cost]:
-    """Of every metric that compares outputs; none where the rows of validation are not there."""
+def costs(pipeline: Pipeline, engine: Engine, recipe: Recipe) -> list[Cost]:
+    """Of every metric that compares outputs, on the validation of a recipe; none where its files are not there."""
     parts = [part for part in pipeline.recipe.metrics if metric(part).of == "texts"]
     try:
-        corpus = Materials(pipeline.recipe).valid
+        corpus = Materials(recipe).valid
         rows = [row.fields for row in islice(corpus, ROWS)]
     except RegardError:
         return []

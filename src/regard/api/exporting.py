@@ -24,7 +24,7 @@ from regard.engines.pieces import pieces_of
 from regard.errors import ConfigError, DataError, RequestError, unknown
 from regard.files import checksum, shown
 from regard.metrics import score
-from regard.tasks import Result
+from regard.tasks import Recipe, Result
 from regard.text.patterns import CJK
 
 # How far a score, a probability or a vector may be from ours.
@@ -41,7 +41,7 @@ class Differences:
     others: int
     # The largest difference of any number in outputs that are the same text.
     largest: float
-    # One against the other, where texts may differ: of a quantized model.
+    # One against the other, where texts may differ: of a quantized model, or one that writes with less.
     bleu: float | None = None
 
     def __str__(self) -> str:
@@ -87,8 +87,11 @@ class Written:
     lossy: bool = False
 
 
-def export(pipeline: Pipeline, target: str, out: Path, quantize: str = "") -> Exported:
-    """The model in the form of `target`, in a new folder, verified on its golden inputs before it is called done."""
+def export(pipeline: Pipeline, target: str, out: Path, quantize: str = "", root: str = "") -> Exported:
+    """The model in the form of `target`, in a new folder, verified on its golden inputs before it is called done.
+
+    What is learned or measured is read in `root`, where training texts are no longer where the recipe has them.
+    """
     if target not in TARGETS:
         raise ConfigError(unknown("target", target, TARGETS))
     if quantize and (target != "ctranslate2" or quantize not in QUANTIZATIONS):
@@ -98,10 +101,11 @@ def export(pipeline: Pipeline, target: str, out: Path, quantize: str = "") -> Ex
     part = out.with_name(f".{out.name}.{secrets.token_hex(4)}.part")
     try:
         part.mkdir(parents=True)
-        written = TARGETS[target](pipeline, part, quantize)
+        recipe = pipeline.with_settings(f"data.root={json.dumps(root)}").recipe if root else pipeline.recipe
+        written = TARGETS[target](pipeline, part, quantize, recipe)
         lossy = bool(quantize) or written.lossy
         found = verified(pipeline, written, lossy)
-        cost = tuple(costs(_steady(pipeline, written.engine)[-1], written.engine)) if lossy else ()
+        cost = tuple(costs(_steady(pipeline, written.engine, lossy)[-1], written.engine, recipe)) if lossy else ()
         _record(part, target, quantize, written.engine, [found, *cost])
         if out.exists():
             out.rmdir()
@@ -113,7 +117,7 @@ def export(pipeline: Pipeline, target: str, out: Path, quantize: str = "") -> Ex
     return Exported(target, out, written.kind, found, (*written.notes, *lost(pipeline, target)), cost)
 
 
-def to_ctranslate2(pipeline: Pipeline, folder: Path, quantize: str) -> Written:
+def to_ctranslate2(pipeline: Pipeline, folder: Path, quantize: str, recipe: Recipe) -> Written:
     """model.bin with its vocabulary and config, and the bundle it was made from."""
     kind = ctranslate2.write(pipeline.model, pieces_of(pipeline.task), folder, quantize or None)
     _with_bundle(pipeline, folder)
@@ -133,7 +137,7 @@ def _others(run: Engine, quantize: str) -> bool:
     return bool(quantize) and not run.numbers.startswith(quantize)
 
 
-def to_onnx(pipeline: Pipeline, folder: Path, quantize: str) -> Written:
+def to_onnx(pipeline: Pipeline, folder: Path, quantize: str, recipe: Recipe) -> Written:
     """Graphs with a model.json that names their inputs, and the bundle they were made from."""
     kind = onnx.write(pipeline.model, folder)
     _with_bundle(pipeline, folder)
@@ -141,28 +145,32 @@ def to_onnx(pipeline: Pipeline, folder: Path, quantize: str) -> Written:
     return Written(kind, engine("onnx", pipeline.task, pipeline.model, folder), notes)
 
 
-def to_huggingface(pipeline: Pipeline, folder: Path, quantize: str) -> Written:
+def to_huggingface(pipeline: Pipeline, folder: Path, quantize: str, recipe: Recipe) -> Written:
     """config.json, safetensors and tokenizer, as stock classes of Transformers read them."""
     chosen, again, unsaid = write_huggingface(pipeline, folder)
     notes = agreeing(pipeline, chosen, folder, _rows(pipeline))
     return Written(chosen.kind, Engine("huggingface", again), (*notes, *unsaid))
 
 
-def to_shortlist(pipeline: Pipeline, folder: Path, quantize: str) -> Written:
+def to_shortlist(pipeline: Pipeline, folder: Path, quantize: str, recipe: Recipe) -> Written:
     """What pieces are rendered by in the recipe's training texts, and the bundle."""
     shortlist.check(pipeline.task, pipeline.model)
     try:
-        lexicon = shortlist.learned(pipeline.task, Materials(pipeline.recipe).train)
+        lexicon = shortlist.learned(pipeline.task, Materials(recipe).train)
     except DataError as error:
-        told = f"A shortlist is learned from the training texts, in data.root = {pipeline.recipe.data.root!r}"
+        told = f"A shortlist is learned from the training texts, in data.root = {recipe.data.root!r}"
         raise DataError(f"{error} {told}; if they are elsewhere, --set data.root=DIR.") from None
     lexicon.save(folder)
     _with_bundle(pipeline, folder)
-    note = "It writes with what its source's pieces were rendered by in training; other words it cannot choose."
-    return Written("lexicon", engine("shortlist", pipeline.task, pipeline.model, folder), (note,), lossy=True)
+    notes = (
+        "It writes with what its source's pieces were rendered by in training; other words it cannot choose.",
+        f"It was learned from texts that have {lexicon.share:.0%} of a source's pieces; "
+        "a text with others is searched among all.",
+    )
+    return Written("lexicon", engine("shortlist", pipeline.task, pipeline.model, folder), notes, lossy=True)
 
 
-TARGETS: dict[str, Callable[[Pipeline, Path, str], Written]] = {
+TARGETS: dict[str, Callable[[Pipeline, Path, str, Recipe], Written]] = {
     "ctranslate2": to_ctranslate2,
     "huggingface": to_huggingface,
     "onnx": to_onnx,
@@ -175,7 +183,7 @@ def verified(pipeline: Pipeline, written: Written, lossy: bool) -> Differences:
 
     Greedy search is compared as well: an engine that searches by beams may have asked our own search.
     """
-    return worst([_compared(each, written, lossy) for each in _steady(pipeline, written.engine)])
+    return worst([_compared(each, written, lossy) for each in _steady(pipeline, written.engine, lossy)])
 
 
 def worst(found: Sequence[Differences]) -> Differences:
@@ -209,9 +217,9 @@ def _bleu(pairs: Sequence[tuple[Mapping[str, str], Result, Result]]) -> float:
     return score(theirs, [[text] for text in ours], {"name": "bleu", "tokenizer": cut}).value
 
 
-def _steady(pipeline: Pipeline, run: Engine) -> list[Pipeline]:
-    """With greedy search, and with the recipe's own where the engine knows it and it leaves nothing to luck; without
-    what an engine cannot do around it."""
+def _steady(pipeline: Pipeline, run: Engine, lossy: bool) -> list[Pipeline]:
+    """With greedy search, and with the recipe's own where the engine knows it and it leaves nothing to luck, nor to
+    rules of another program unless outputs may differ; without what an engine cannot do around it."""
     search = getattr(pipeline.recipe, "search", None)
     # Our importer reads a model again for our own search, which can do everything.
     pipeline = pipeline if run.name == "huggingface" else without(pipeline, LOST[run.name])
@@ -222,8 +230,9 @@ def _steady(pipeline: Pipeline, run: Engine) -> list[Pipeline]:
         run.check(pipeline.recipe)
     except RequestError:
         return [greedy]
-    known = search.method == "beam" and search.length.name in ("none", "average") and search.stop == "first"
-    return [greedy, pipeline] if known and not search.coverage else [greedy]
+    ruled = search.method == "beam" and search.length.name in ("none", "average") and search.stop == "first"
+    known = search.method != "sample" if lossy else ruled and not search.coverage
+    return [greedy, pipeline] if known else [greedy]
 
 
 def _rows(pipeline: Pipeline) -> list[Mapping[str, str]]:

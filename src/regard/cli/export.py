@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.options import BundleFolder, Changes, Extensions, Json, join
+from regard.cli.options import BundleFolder, Extensions, Json, join
 from regard.cli.printing import printed, say
 from regard.cli.waiting import waiting
 from regard.files import shown
@@ -32,7 +32,16 @@ class Quantize(StrEnum):
 
 def export(
     folder: BundleFolder,
-    changes: Changes,
+    changes: Annotated[
+        list[str],
+        typer.Option(
+            "--set",
+            metavar="data.root=DIR",
+            help="Where the texts of training and validation are, if not where they were.",
+            default_factory=list,
+            show_default=False,
+        ),
+    ],
     extensions: Extensions,
     target: Annotated[Target, typer.Option("--to", help="The form.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where it goes.", show_default=False)],
@@ -67,12 +76,13 @@ def export(
     from regard.errors import ConfigError
 
     join(extensions)
-    # The bundle inside has to give its golden outputs by its own recipe.
-    if wrong := [change for change in changes if not change.startswith("data.")]:
+    # The bundle inside is the model as it was.
+    if wrong := [change for change in changes if not change.startswith("data.root=")]:
         raise ConfigError(f"--set {wrong[0]}: an export is told where data are (data.root=DIR), and nothing else.")
+    root = changes[-1].partition("=")[2] if changes else ""
     with waiting(f"Exporting {folder}"):
-        pipeline = Pipeline.load(folder, [*changes, "device=cpu"])
-        found = exported(pipeline, target.value, out, quantize.value if quantize else "")
+        pipeline = Pipeline.load(folder, ["device=cpu"])
+        found = exported(pipeline, target.value, out, quantize.value if quantize else "", root)
     if as_json:
         printed(found.plain())
         return

@@ -11,13 +11,13 @@ import numpy as np
 from jaxtyping import Bool, Int
 from numpy import ndarray
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file, save
 
 from regard.errors import DataError
 from regard.files import shown
 
 FILE = "lexicon.safetensors"
-# The renderings of each piece, and how many of the pieces that training writes most are offered to every text.
+# The renderings of each piece, and how many pieces, those that most texts of training have, are offered to every text.
 RENDERINGS, COMMON = 30, 200
 # So many pairs of pieces are looked at, in the first texts of training, and so often.
 PAIRS, ROUNDS = 40_000_000, 4
@@ -67,9 +67,15 @@ class Lexicon:
         """Whether the texts it was learned from have every piece of this one."""
         return bool((self.renderings[np.asarray(source, np.int64), 0] != NONE).all())
 
+    @property
+    def share(self) -> float:
+        """How many of a source's pieces the texts it was learned from have."""
+        return float((self.renderings[:, 0] != NONE).mean())
+
     def save(self, folder: Path) -> None:
         numbers = {"renderings": self.renderings, "common": self.common, "written": np.array(self.written)}
-        save_file({name: each.astype(np.int32) for name, each in numbers.items()}, folder / FILE)
+        # As bytes, so that the file may be read by whoever may read the others.
+        (folder / FILE).write_bytes(save({name: each.astype(np.int32) for name, each in numbers.items()}))
 
     @classmethod
     def load(cls, folder: Path) -> "Lexicon":
