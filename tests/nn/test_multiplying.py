@@ -97,7 +97,7 @@ def test_what_is_no_number_stays_none_and_alone() -> None:
 def test_where_mkl_is_at_home_it_multiplies(maker: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(multiplying, "_maker", lambda: maker)
-    monkeypatch.setattr(torch.cpu, "_is_avx512_supported", lambda: True)
+    monkeypatch.setattr(torch.cpu, "_is_avx2_supported", lambda: True)
     assert not multiplying.faster.__wrapped__()
 
 

@@ -22,7 +22,7 @@ PARTS = SOURCE, SOURCE.with_name("learning.h"), SOURCE.with_name("products.h")
 FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fopenmp", "-fPIC", "-std=c++17", "-Wno-psabi")
 COMPILERS = ("c++", "g++", "clang++")
 LONGEST = 120
-VERSION = 10
+VERSION = 11
 
 
 class Missing(Exception):

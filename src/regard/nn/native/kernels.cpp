@@ -12,7 +12,9 @@
 #include <atomic>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <new>
 #include <sched.h>
 #include <type_traits>
 #include <vector>
@@ -1103,7 +1105,7 @@ static void asked_back(const float* query, const float* keys, const float* value
 
 extern "C" {
 
-whole regard_version() { return 10; }
+whole regard_version() { return 11; }
 
 void regard_run(const Run* run, const Block* blocks) {
     whole threads = run->threads, rows = run->texts * run->pieces, weights = 0;

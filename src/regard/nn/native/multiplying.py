@@ -1,8 +1,9 @@
 """Products of matrices that change with every update, where MKL, to which torch leaves them, is slow.
 
 On processors that are not Intel's MKL takes eight numbers at a time, also where they take sixteen: half of what they
-could do (`benchmarks/multiplying.py`). oneDNN, which torch has as well, takes sixteen but compiles a program for every
-size, and no two batches have the same: half a megabyte and two milliseconds each (docs/lab.md).
+could do. Where they take eight it is a tenth behind (`benchmarks/multiplying.py`). oneDNN, which torch has as well,
+takes sixteen but compiles a program for every size, and no two batches have the same: half a megabyte and two
+milliseconds each (docs/lab.md).
 """
 
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from regard.nn.native.structures import Product
 from regard.nn.standing import standing_in
 
 OTHERS = ("AuthenticAMD", "HygonGenuine")
-"""Who makes processors that MKL does not know to take sixteen numbers at a time."""
+"""Who makes processors that MKL was not written for."""
 
 FEW = 1 << 20
 """Multiplications of so few that being asked costs more than they do."""
@@ -30,8 +31,8 @@ FEW = 1 << 20
 
 @lru_cache(maxsize=1)
 def faster() -> bool:
-    """Whether our products are those of more numbers at a time."""
-    return torch.cpu._is_avx512_supported() and torch.backends.mkl.is_available() and _maker() in OTHERS
+    """Whether our products are faster than those torch is given."""
+    return torch.cpu._is_avx2_supported() and torch.backends.mkl.is_available() and _maker() in OTHERS
 
 
 def _maker() -> str:

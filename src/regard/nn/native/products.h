@@ -66,17 +66,33 @@ static void brick(const Product& of, const float* a, const float* b, whole K, wh
         }
 }
 
-// The rows `begin` to `end`, for one stretch of k, whose strips of b are there.
-static void bricks(const Product& of, const float* strips, std::vector<float>& room, whole begin, whole end, whole k,
-                   whole deep) {
+// The strips of some rows of a. Where rows lie side by side, all of one k together, as memory is read.
+static void strips_of(const float* from, whole row, whole step, whole rows, whole deep, float* to) {
+    whole full = row == 1 ? rows / TALL * TALL : 0;
+    for (whole k = 0; k < deep; k++)
+        for (whole m = 0; m < full; m += TALL) copied(from + k * step + m, TALL, to + m * DEEP + k * TALL);
+    for (whole m = full; m < rows; m += TALL)
+        strip_of(from + m * row, row, step, std::min((whole)TALL, rows - m), deep, to + m * DEEP, TALL);
+}
+
+// Room where the processor's rows begin with its lines; not filled.
+struct Shelf {
+    float* at;
+    explicit Shelf(whole count) : at((float*)aligned_alloc(64, (count * sizeof(float) + 63) / 64 * 64)) {
+        if (!at) throw std::bad_alloc();
+    }
+    ~Shelf() { free(at); }
+};
+
+// The rows `begin` to `end`, for one stretch of k, whose strips of b are there, `apart` from one another.
+static void bricks(const Product& of, const float* strips, whole apart, std::vector<float>& room, whole begin,
+                   whole end, whole k, whole deep) {
     for (whole m0 = begin; m0 < end; m0 += NEAR) {
         whole stop = std::min(m0 + NEAR, end);
-        for (whole m = m0; m < stop; m += TALL)
-            strip_of(of.a + m * of.a_row + k * of.a_step, of.a_row, of.a_step, std::min((whole)TALL, stop - m), deep,
-                     room.data() + (m - m0) * DEEP, TALL);
+        strips_of(of.a + m0 * of.a_row + k * of.a_step, of.a_row, of.a_step, stop - m0, deep, room.data());
         for (whole n = 0; n < of.N; n += BROAD)
             for (whole m = m0; m < stop; m += TALL)
-                brick(of, room.data() + (m - m0) * DEEP, strips + n * DEEP, deep, m, n, k == 0, k + deep == of.K);
+                brick(of, room.data() + (m - m0) * DEEP, strips + n / BROAD * apart, deep, m, n, k == 0, k + deep == of.K);
     }
 }
 
@@ -84,7 +100,8 @@ extern "C" void regard_product(const Product* given) {
     const Product& of = *given;
     whole wide = (of.N + BROAD - 1) / BROAD, tall = (of.M + TALL - 1) / TALL;
     bool alone = of.threads < 2 || tall < 2 || of.M * of.N * of.K < 1 << 20;
-    std::vector<float> strips(wide * BROAD * DEEP);
+    whole apart = BROAD * std::min(DEEP, of.K);
+    Shelf strips(wide * apart);
 #ifdef _OPENMP
 #pragma omp parallel num_threads((int)(alone ? 1 : of.threads))
 #endif
@@ -99,11 +116,11 @@ extern "C" void regard_product(const Product* given) {
             whole deep = std::min(DEEP, of.K - k);
             for (whole i = wide * rank / size; i < wide * (rank + 1) / size; i++)
                 strip_of(of.b + k * of.b_step + i * BROAD * of.b_column, of.b_column, of.b_step,
-                         std::min(BROAD, of.N - i * BROAD), deep, strips.data() + i * BROAD * DEEP, BROAD);
+                         std::min(BROAD, of.N - i * BROAD), deep, strips.at + i * apart, BROAD);
 #ifdef _OPENMP
 #pragma omp barrier
 #endif
-            bricks(of, strips.data(), room, begin, end, k, deep);
+            bricks(of, strips.at, apart, room, begin, end, k, deep);
 #ifdef _OPENMP
 #pragma omp barrier
 #endif
