@@ -10,10 +10,10 @@ our tokenizer, `translate_batch` with the same beams and nothing more, and joini
 threads in one worker and once with a worker a thread. Each has a process of its own, as its users run it, since the
 threads of one in the process of another keep it waiting; they take turns, so that only one of them works at a time.
 Each is run once to warm up and then three times in turn, and the best time counts. One at a time is measured with the
-first 150 sentences, ten times: short runs hit upon other work of the machine more often. Outputs are compared in
-passing. With a limit every output is cut there, so that a model that has learnt nothing yet can be timed: its outputs
-never end. Contenders whose name holds the words of --without are left out: on some machines one worker of several
-threads takes twenty times as long as a worker a thread.
+first 150 sentences, up to ten times, as often as four minutes allow: short runs hit upon other work of the machine more
+often. Outputs are compared in passing. With a limit every output is cut there, so that a model that has learned little
+can be timed, whose outputs may never end. Contenders whose name holds the words of --without are left out: on some
+machines one worker of several threads takes twenty times as long as a worker a thread.
 
 With --file all of SOURCES is one file: `regard predict --engine auto`, its measurement of the engines included, beside
 CTranslate2 with the best of several batches and workers, chosen on the first sentences and not timed. In eight bits
@@ -48,6 +48,8 @@ BATCHES = (32, 1)
 SEARCHES = {"greedy": ("search.method=greedy",), "beam 5": ("search.method=beam", "search.beams=5")}
 UNTOLD = "search.probabilities=false"
 TIMES, ALONE, TIMES_ALONE = 3, 150, 10
+# Turns beyond the first few have to be over after so many seconds.
+PATIENCE = 240
 # How many sentences CTranslate2 is given at once, of a whole file, to see what it likes best, and on how many.
 ROWS, TRIED = (32, 64, 128), 256
 # Which of the two ways is faster depends on the machine and the model.
@@ -198,9 +200,8 @@ def compared(asked: dict[str, Asked], sentences: list[str], times: int = TIMES) 
         for name, one in asked.items():
             running[name] = Contender(one)
             open_ones.callback(running[name].close)
-        for one in running.values():
-            one(sentences)
-        for _ in range(times):
+        turn = sum(one(sentences)[0] for one in running.values())
+        for _ in range(max(TIMES, min(times, int(PATIENCE / turn)))):
             for name, one in running.items():
                 found = one(sentences)
                 best[name] = min(best.get(name, found), found, key=lambda each: each[0])

@@ -42,7 +42,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
     "cost": (MODEL, "--recipe", "recipes/multi30k-en-de.toml", "--root", "{data}"),
     "training": ("--data", "{data}/multi30k"),
     "engines": (MODEL, TEST, "--file", RIGHT),
-    "engines base": (BASE, TEST, "128", "--limit", "20"),
+    "engines base": (BASE, TEST, "64", "--limit", "20"),
     "company": (MODEL, TEST),
     "serving": (MODEL, TEST, "300"),
     "explaining": (MODEL, TEST),

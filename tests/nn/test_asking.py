@@ -13,6 +13,7 @@ from regard.attention import Attention, AttentionSettings, Memory, record, repla
 from regard.errors import ModelError
 from regard.nn import Carry, Recurrent, RecurrentSettings, native
 from regard.nn.asking import Asked, ask, can_ask
+from regard.nn.native import multiplying
 
 BATCH, SOURCE, STEPS = 4, 5, 3
 REAL = torch.arange(SOURCE) < torch.tensor([5, 2, 0, 3])[:, None]
@@ -65,9 +66,11 @@ class Setting:
         return {"answers": found.answers.detach(), "states": found.states.detach(), **gradients}
 
 
-@pytest.fixture(params=["kernels", "torch"])
-def computed(request: pytest.FixtureRequest) -> Iterator[None]:
-    """By kernels where there are any, and by torch."""
+@pytest.fixture(params=["kernels", "products", "torch"])
+def computed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """By kernels where there are any, with torch's products and with ours, and by torch."""
+    monkeypatch.setattr(multiplying, "faster", lambda: request.param == "products")
+    monkeypatch.setattr(multiplying, "FEW", 0)
     if request.param == "torch":
         with native.without():
             yield

@@ -24,6 +24,7 @@ from regard.attention.scopes import Scope
 from regard.attention.scores import Additive, Concat
 from regard.nn import native
 from regard.nn.native import learning
+from regard.nn.native.multiplying import add_product, product, product_into
 from regard.nn.recurrent import Carry, Recurrent
 
 Rows = Float[Tensor, "B D"]
@@ -125,12 +126,12 @@ class _Ask(torch.autograd.Function):
         states_TBD[0], kept_TBD[0] = hidden, kept
         queries_TBA, weights_TBS = embedded.new_empty(steps, *keys.shape[::2]), embedded.new_empty(steps, *real.shape)
         gates_TBF = bias.repeat(steps, batch, 1)
-        gates_TBF.flatten(0, 1)[:, : len(read)].addmm_(embedded.flatten(0, 1), read[:, :inputs].T)
+        add_product(gates_TBF.flatten(0, 1)[:, : len(read)], embedded.flatten(0, 1), read[:, :inputs].T)
         for t in range(steps):
-            torch.mm(states_TBD[t], query, out=queries_TBA[t])
+            product_into(states_TBD[t], query, queries_TBA[t])
             by.look(queries_TBA[t], *seen, weights_TBS[t], given_TBY[t, :, inputs:])
-            gates_TBF[t, :, : len(read)].addmm_(given_TBY[t, :, inputs:], read[:, inputs:].T)
-            gates_TBF[t, :, -len(state) :].addmm_(states_TBD[t], state.T)
+            add_product(gates_TBF[t, :, : len(read)], given_TBY[t, :, inputs:], read[:, inputs:].T)
+            add_product(gates_TBF[t, :, -len(state) :], states_TBD[t], state.T)
             by.step(gates_TBF[t], kept_TBD[t], kept_TBD[t + 1], states_TBD[t + 1])
         ctx.cell, ctx.inputs = cell, inputs
         ctx.save_for_backward(
@@ -153,13 +154,15 @@ class _Ask(torch.autograd.Function):
         for t in reversed(range(len(gates_TBF))):
             d_hidden += d_states_TBD[t]
             by.back(gates_TBF[t], kept_TBD[t], kept_TBD[t + 1], d_hidden, d_kept, d_gates_TBF[t])
-            d_answers_TBW[t].addmm_(d_reading_TBM[t], read[:, inputs:])
+            add_product(d_answers_TBW[t], d_reading_TBM[t], read[:, inputs:])
             by.look_back(queries_TBA[t], *seen, weights_TBS[t], d_answers_TBW[t], d_queries_TBA[t], d_keys, d_energy_BA)
-            torch.mm(d_queries_TBA[t], query.T, out=d_hidden).addmm_(d_state_TBN[t], state)
+            product_into(d_queries_TBA[t], query.T, d_hidden)
+            add_product(d_hidden, d_state_TBN[t], state)
         _, of_embedded, _, _, of_read, of_state, of_bias, of_query, *_ = ctx.needs_input_grad
+        shape = *d_gates_TBF.shape[:2], inputs
         return (
             None,
-            d_reading_TBM @ read[:, :inputs] if of_embedded else None,
+            product(d_reading_TBM.flatten(0, 1), read[:, :inputs]).view(shape) if of_embedded else None,
             d_hidden,
             d_kept,
             _over_steps(d_reading_TBM, given_TBY) if of_read else None,
@@ -184,7 +187,7 @@ class _Seen(NamedTuple):
 
 def _over_steps(left: Float[Tensor, "T B N"], right: Float[Tensor, "T B M"]) -> Float[Tensor, "N M"]:
     """The sum over all steps and rows of left right^T: a matrix's gradient in one product."""
-    return left.flatten(0, 1).T @ right.flatten(0, 1)
+    return product(left.flatten(0, 1).T, right.flatten(0, 1))
 
 
 class _Parts(NamedTuple):
