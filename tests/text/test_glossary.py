@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from regard.errors import DataError
@@ -123,5 +123,6 @@ def test_the_receipt_lists_every_entry() -> None:
     st.text(max_size=5),
     st.text(max_size=5),
 )
+@example(" 1", "0", "")
 def test_a_term_between_spaces_is_found(term: str, before: str, after: str) -> None:
     assert contains(f"{before} {term} {after}", term)

@@ -125,7 +125,7 @@ def contains(text: str, term: str, cased: bool = True) -> bool:
 
 def _places(text: str, term: str, cased: bool) -> Iterator[int]:
     """Where a term begins in a text."""
-    text, term = _composed(text), _composed(term)
+    text, term = _composed(text), _composed(term).strip()
     for match in _pattern(term, cased).finditer(text):
         if not cased or match[0][:1] == term[:1] or _opens(text, match.start()):
             yield match.start()
