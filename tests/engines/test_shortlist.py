@@ -320,7 +320,9 @@ def test_what_it_costs_is_told_of_the_recipes_own_search(changes: list[str], tmp
 def test_texts_that_moved_are_read_where_they_are_and_the_bundle_stays_as_it_was(tmp_path: Path) -> None:
     ours = pipeline("translation")
     moved = ours.with_settings("data.root=/nowhere")
-    found = export(moved, "shortlist", tmp_path / "out", root=ours.recipe.data.root)
+    there = tmp_path / '中文 😀 a"b'
+    there.symlink_to(Path(ours.recipe.data.root).resolve(), target_is_directory=True)
+    found = export(moved, "shortlist", tmp_path / "out", root=str(there))
     assert found.costs
     assert Pipeline.load(tmp_path / "out").recipe.data.root == "/nowhere"
 

@@ -101,7 +101,9 @@ def export(pipeline: Pipeline, target: str, out: Path, quantize: str = "", root:
     part = out.with_name(f".{out.name}.{secrets.token_hex(4)}.part")
     try:
         part.mkdir(parents=True)
-        recipe = pipeline.with_settings(f"data.root={json.dumps(root)}").recipe if root else pipeline.recipe
+        # Quoted as TOML has it, which knows no pairs of surrogates.
+        told = [f"data.root={json.dumps(root, ensure_ascii=False)}"] if root else []
+        recipe = pipeline.with_settings(*told).recipe
         written = TARGETS[target](pipeline, part, quantize, recipe)
         lossy = bool(quantize) or written.lossy
         found = verified(pipeline, written, lossy)
